@@ -1,0 +1,64 @@
+"""One configured instance, as the runtime sees it. `service/instances.py` makes rows from the table and settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from providers._contract import Role
+
+Period = Literal["day", "month"]
+Reach = Literal["direct", "third_party", "self_hosted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """At most `count` calls start in any window of `period` seconds."""
+
+    count: int
+    period: float
+
+    def __str__(self) -> str:
+        return f"{self.count}/{self.period:g}s"
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """At most `units` in each calendar `period` (UTC)."""
+
+    units: int
+    period: Period
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What one actor needs to know of its instance.
+
+    timeout: seconds one request may take. patience: seconds a request may wait for a throttle slot. has_breaker is
+    off for readers that fetch pages themselves: there is no single remote to protect. paid: calls cost money, so
+    they are counted as billed and never raced. family: instances of one family read the same index and count once
+    in fusion. final: when every final reader that accepted a target has failed, the walk ends. reach: where a
+    target's address goes: `direct` from here, to a `third_party`, or to a reader of the operator's own. exempt: the
+    (host, port) pairs of the operator's own base URLs, which the address guard lets through for the vendor client.
+    secrets: the values to be redacted everywhere.
+    """
+
+    name: str
+    type: str
+    provider: Any
+    roles: frozenset[Role]
+    rate: Rate | None = None
+    limit: Limit | None = None
+    timeout: float = 25.0
+    workers: int = 8
+    patience: float = 0.0
+    retries: int = 1
+    has_breaker: bool = True
+    paid: bool = False
+    family: str = ""
+    final: bool = False
+    reach: Reach = "third_party"
+    proxy: str | None = field(default=None, repr=False)
+    exempt: frozenset[tuple[str, int]] = frozenset()
+    impersonate: bool = False
+    secrets: tuple[str, ...] = field(default=(), repr=False)
