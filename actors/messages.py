@@ -67,7 +67,9 @@ class Reply:
 class Request:
     """One job on its way to an actor. `scope` carries the deadline in, and is cancelled when the asker stops caring.
 
-    `patience`: how many seconds the job may wait for a throttle slot; None leaves it to the row.
+    `patience`: how many seconds the job may wait for a throttle slot; None leaves it to the row. What happened on the
+    way is noted here, since the asker may have to answer for a worker that is stuck: the throttle `slot` (trio's clock)
+    that `ask` reserved, how often the provider was called (`tries`), and the units `billed` so far.
     """
 
     job: Job
@@ -75,3 +77,6 @@ class Request:
     reply: Reply
     trace: str
     patience: float | None = None
+    slot: float | None = None
+    tries: int = 0
+    billed: int = 0
