@@ -16,54 +16,15 @@ import idna
 
 # Parameters that say how a reader came to a page, never which page it is. Names with a second meaning on ordinary
 # sites (`ref`, `source`, `id`, `si`, `campaign`) are kept: losing a hit is worse than showing it twice.
-TRACKING = frozenset(
-    {
-        "gclid",
-        "gclsrc",
-        "dclid",
-        "gbraid",
-        "wbraid",
-        "gad_source",
-        "gad_campaignid",
-        "fbclid",
-        "msclkid",
-        "yclid",
-        "ysclid",
-        "twclid",
-        "ttclid",
-        "li_fat_id",
-        "igshid",
-        "igsh",
-        "mc_cid",
-        "mc_eid",
-        "mkt_tok",
-        "_ga",
-        "_gl",
-        "_hsenc",
-        "_hsmi",
-        "__hstc",
-        "__hssc",
-        "__hsfp",
-        "hsctatracking",
-        "vero_id",
-        "vero_conv",
-        "oly_anon_id",
-        "oly_enc_id",
-        "_openstat",
-        "srsltid",
-        "s_cid",
-        "epik",
-        "rb_clickid",
-        "wickedid",
-        "ref_src",
-        "ref_url",
-        "guccounter",
-        "guce_referrer",
-        "guce_referrer_sig",
-        "at_medium",
-        "at_campaign",
-    }
-)
+# fmt: off
+TRACKING = frozenset({
+    "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "gad_source", "gad_campaignid", "fbclid", "msclkid", "yclid",
+    "ysclid", "twclid", "ttclid", "li_fat_id", "igshid", "igsh", "mc_cid", "mc_eid", "mkt_tok", "_ga", "_gl",
+    "_hsenc", "_hsmi", "__hstc", "__hssc", "__hsfp", "hsctatracking", "vero_id", "vero_conv", "oly_anon_id",
+    "oly_enc_id", "_openstat", "srsltid", "s_cid", "epik", "rb_clickid", "ref_src", "ref_url", "guccounter",
+    "guce_referrer", "guce_referrer_sig", "at_medium", "at_campaign",
+})
+# fmt: on
 TRACKING_PREFIXES = ("utm_", "mtm_", "hsa_", "pk_campaign", "pk_kwd", "pk_source", "pk_medium")
 
 MAX_TARGET_CHARS = 4096
