@@ -1,0 +1,1 @@
+"""The runtime: one actor per configured instance, and what asks them."""
