@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import ClassVar, Generic, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, Literal, Protocol, TypeVar
 
-import httpx
+if TYPE_CHECKING:
+    import httpx  # worker processes import this file and have no use for a client
 
 Freshness = Literal["d", "w", "m", "y"]
 Reached = Literal["nothing", "connected", "answered"]
@@ -222,11 +223,12 @@ class Page:
     sanitised: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Document:
     """Bytes that were fetched and are to become a `Page` in a worker process.
 
     `content_type` is the raw header (with its charset), `headers` the answer's other headers in lower case.
+    `downgraded`: a redirect on the way led from https to http. The fetch's memory budget watches when it is dropped.
     """
 
     url: str
@@ -235,6 +237,7 @@ class Document:
     content_type: str = ""
     status: int = 200
     headers: tuple[tuple[str, str], ...] = ()
+    downgraded: bool = False
 
 
 # --- protocols ------------------------------------------------------------------------------------------------------
