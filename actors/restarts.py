@@ -12,8 +12,8 @@ CRASHES = 6
 FIRST_DELAY = 1.0
 LONGEST_DELAY = 60.0
 
-BUDGET = 10.0
-SHARE = 0.1
+BUDGET = 10
+CALLS_PER_RETRY = 10
 
 
 class Restarts:
@@ -44,21 +44,22 @@ class RetryBudget:
     """A bucket of 10 retries, refilled by a tenth per call, so that an outage is not doubled by our own retries."""
 
     def __init__(self) -> None:
-        self._left = BUDGET
+        self._tenths = BUDGET * CALLS_PER_RETRY  # whole numbers, so that ten calls make exactly one retry
 
     @property
-    def left(self) -> float:
-        return self._left
+    def left(self) -> int:
+        """How many retries could be taken now."""
+        return self._tenths // CALLS_PER_RETRY
 
     def called(self) -> None:
         """A first try went out."""
-        self._left = min(BUDGET, self._left + SHARE)
+        self._tenths = min(BUDGET * CALLS_PER_RETRY, self._tenths + 1)
 
     def take(self) -> bool:
         """Take one retry if there is one."""
-        if self._left < 1.0:
+        if not self.left:
             return False
-        self._left -= 1.0
+        self._tenths -= CALLS_PER_RETRY
         return True
 
 

@@ -71,18 +71,8 @@ def test_a_released_slot_at_the_end_of_the_queue_is_free_again():
     slot = throttle.reserve(0.0, by=99.0)
 
     throttle.release(slot)
-    throttle.release(slot)
 
     assert throttle.next_slot(1.0) == 45.0
-
-
-def test_releasing_a_slot_that_began_changes_nothing():
-    throttle = Throttle(Rate(1, 45.0))
-    slot = start(throttle, 0.0)
-
-    throttle.release(slot)
-
-    assert throttle.next_slot(0.0) == 45.0
 
 
 def test_without_a_rate_every_slot_is_now():
