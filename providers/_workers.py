@@ -305,11 +305,11 @@ class _Pool:
         try:
             template = await _start_template(self._preload)
             async for command in self._commanded:
-                if not await template.send(command):
+                if not template.send(command):
                     await template.aclose()
                     template = await _start_template(self._preload)
                     if command.code == b"F":
-                        await template.send(command)
+                        template.send(command)
                 if command.channel is not None:
                     command.channel.close()
         finally:
@@ -322,7 +322,7 @@ class _Pool:
             if command.channel is not None:
                 command.channel.close()
             elif template is not None:
-                await template.send(command)
+                template.send(command)
         if template is not None:
             await template.aclose()
 
@@ -455,15 +455,15 @@ class _Command:
 @dataclass(frozen=True, slots=True)
 class _Template:
     process: trio.Process
-    control: trio.socket.SocketType
+    control: socket.socket
 
-    async def send(self, command: _Command) -> bool:
-        """Pass a command on; False when the template is dead."""
+    def send(self, command: _Command) -> bool:
+        """Pass a command on; False when the template is dead. Never waits: the socket holds thousands of commands."""
         rights: list[tuple[int, int, array[int]]] = []
         if command.channel is not None:
             rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array("i", [command.channel.fileno()]))]
         try:
-            await self.control.sendmsg([COMMAND.pack(command.code, command.pid)], rights)
+            self.control.sendmsg([COMMAND.pack(command.code, command.pid)], rights)
         except OSError:
             return False
         return True
@@ -479,8 +479,8 @@ class _Template:
 
 
 async def _start_template(preload: Sequence[str]) -> _Template:
-    ours, theirs = socket.socketpair()
-    control = trio.socket.from_stdlib_socket(ours)
+    control, theirs = socket.socketpair()
+    control.setblocking(False)
     process = None
     try:
         arguments = [str(theirs.fileno()), " ".join(preload), *map(os.path.abspath, sys.path)]
