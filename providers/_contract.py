@@ -89,7 +89,7 @@ class Evidence:
 
     `reached` says how far the connection got: `nothing` (no connection or no TLS handshake completed), `connected`
     (it did, but no answer came), `answered`. `wall` names the bot wall that was recognised, if any. `body` is the
-    decoded body where it was received whole.
+    decoded body where it was received whole. `shell`, `thin` and `no_text_layer` are what `walk` found that fetch to be.
     """
 
     url: str
@@ -98,6 +98,20 @@ class Evidence:
     content_type: str = ""
     wall: str | None = None
     body: bytes | None = field(default=None, repr=False)
+    shell: bool = False
+    thin: bool = False
+    no_text_layer: bool = False
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far a fetch has got that is still under way; None: nothing has been tried.
+
+    The one thing here that changes: whoever fetches the target from here writes it, `walk` reads it to decide whom to
+    start beside a slow reader.
+    """
+
+    reached: Reached | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +120,7 @@ class Target:
 
     url: str
     evidence: Evidence | None = None
+    progress: Progress | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
