@@ -180,18 +180,13 @@ async def _first_of(targets: Sequence[str], connect: Callable[[str], Awaitable[t
             try:
                 return await connect(target)
             except OSError as error:
-                reason = _connect_reason(error)
+                # Our own words, since the error's may hold the address.
+                reason = "connection refused" if isinstance(error, ConnectionRefusedError) else "no connection"
             except ProxyFailed as error:
                 if not error.about_target:
                     raise
                 reason = f"proxy: {error.reason}"
     raise Unavailable(reason)
-
-
-def _connect_reason(error: OSError) -> str:
-    """Our own words, since the text of the error may hold the address."""
-    is_refusal = any(isinstance(each, ConnectionRefusedError) for each in (error, error.__cause__))
-    return "connection refused" if is_refusal else "no connection"
 
 
 @asynccontextmanager

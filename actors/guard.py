@@ -42,7 +42,16 @@ log = structlog.get_logger(__name__)
 
 async def dial_tcp(address: str, port: int) -> trio.abc.Stream:
     """Open a TCP connection to an IP address. Raises OSError where it cannot be made."""
-    return await trio.open_tcp_stream(address, port)
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    opened = trio.socket.socket(family, socket.SOCK_STREAM)
+    is_connected = False
+    try:
+        await opened.connect((address, port))
+        is_connected = True
+    finally:
+        if not is_connected:
+            opened.close()
+    return trio.SocketStream(opened)
 
 
 class Guard:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -50,21 +50,28 @@ async def server(serve: Serve) -> AsyncIterator[int]:
     """A server on loopback; yields its port."""
 
     async def quietly(stream: trio.abc.Stream) -> None:
-        try:
+        with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
             await serve(stream)
-        except (trio.BrokenResourceError, trio.ClosedResourceError):
-            pass
 
+    failure: Exception | None = None
     async with trio.open_nursery() as nursery:
-        listeners = await nursery.start(
-            lambda task_status: trio.serve_tcp(quietly, 0, host="127.0.0.1", task_status=task_status)
-        )
-        yield listeners[0].socket.getsockname()[1]
+        listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
+        nursery.start_soon(trio.serve_listeners, quietly, listeners)
+        try:
+            yield listeners[0].socket.getsockname()[1]
+        except Exception as error:
+            # Carried past the nursery, which would wrap it in a group.
+            failure = error
         nursery.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
 
 
 def to_loopback(port: int) -> Wires:
-    return Wires(lambda _: trio.open_tcp_stream("127.0.0.1", port))
+    async def connect(_: int) -> trio.abc.Stream:
+        return await trio.open_tcp_stream("127.0.0.1", port)
+
+    return Wires(connect)
 
 
 @asynccontextmanager
