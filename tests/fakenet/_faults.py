@@ -90,7 +90,7 @@ def no_http() -> Fault:
     """Bytes that are no HTTP answer at all."""
 
     async def play(wire: Wire, request: Request, answer: Answer) -> None:
-        await wire.send(b"SSH-2.0-OpenSSH_9.6\r\n")
+        await wire.send(b"220 mail.example ESMTP\r\n\r\n")
         await wire.close()
 
     return play
@@ -132,7 +132,7 @@ def dribble(interval: float = 0.05, head_too: bool = False) -> Fault:
     """One byte of the body (or of the whole answer) every `interval` seconds, again and again."""
 
     async def play(wire: Wire, request: Request, answer: Answer) -> None:
-        head, data = (b"", answer.raw()) if head_too else (answer.head(("content-length", "10000000")), answer.body)
+        head, data = (b"", answer.raw()) if head_too else (answer.head(("content-length", "1000000")), answer.body)
         await wire.send(head)
         while True:
             for index in range(len(data)):

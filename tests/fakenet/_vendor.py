@@ -16,15 +16,12 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType, ModuleType
-from typing import Any, Protocol, cast
+from typing import Any, Literal, Protocol, cast
 
 from providers._contract import Job, Kind, Role
 from tests.fakenet._remote import HandlerOf
 
 PAYLOADS = Path(__file__).parent.parent / "payloads"
-
-# Where the outcome may be one of several kinds, or an answer (None).
-Expected = frozenset[Kind | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +30,10 @@ class Case:
 
     job: made from the base URLs. remote: where the faults of the contract tests are played, and for which `path`
     (an expression) where a remote has several. good, empty: files under tests/payloads/<type>/ as the vendor sends
-    them for this job; `empty` None where a vendor has no such answer. content_type: of both. fetches_pages: the type
-    fetches the caller's page itself, so statuses are the site's and not a vendor's (security/FACTS.md D1). expected:
-    where the vendor's sheet deviates from the tables in tests/contract, by the fault's name there.
+    them for this job; `empty` None where a vendor has no such answer. content_type: of both. table: whose statuses
+    they are (security/FACTS.md D1): a `vendor`'s; a `site`'s, where the type fetches the caller's page itself; or
+    `any`, where every outcome that is typed will do. expected: where the vendor's sheet deviates from that table, by
+    the trial's name in tests/contract/_trials.py; None stands for an answer.
     """
 
     role: Role
@@ -45,8 +43,8 @@ class Case:
     empty: str | None = None
     content_type: str = "application/json"
     path: str | None = None
-    fetches_pages: bool = False
-    expected: Mapping[str, Kind | Expected | None] = field(default_factory=lambda: MappingProxyType({}))
+    table: Literal["vendor", "site", "any"] = "vendor"
+    expected: Mapping[str, Kind | None] = field(default_factory=lambda: MappingProxyType({}))
 
 
 class Vendor(Protocol):

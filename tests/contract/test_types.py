@@ -1,0 +1,385 @@
+"""Every registered provider type, found by itself, put through all that can happen to it (security/FACTS.md D1)."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import functools
+import json
+import traceback
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+import trio
+
+from providers._contract import Found, Hit, Image, Job, Kind, Page, ProviderError, Role
+from providers._registry import lookup, type_names
+from providers._workers import inline_workers
+from tests.contract._trials import ANSWER, BODY_CANARY, ENDLESS, GROUPS, MANY_COOKIES, Trial
+from tests.contract.conftest import KEY_CANARY, METHODS, PLAYED, Stand, case_id, open_stand
+from tests.fakenet import Answer, Case, Request, Wire, closed_port, faults, payload, vendor, vendor_names
+from tests.fakenet._faults import Fault
+
+DEADLINE = 10.0
+"""No trial may last that long, on a machine with other things to do."""
+PATIENCE = 0.1
+
+every_case = pytest.mark.parametrize(("name", "case"), PLAYED, ids=case_id)
+
+
+# --- what a type is ---------------------------------------------------------------------------------------------------
+
+
+def test_every_registered_type_has_a_fake_for_each_of_its_roles():
+    missing = {}
+    for name in type_names():
+        cls = lookup(name)
+        roles = {role for role, method in METHODS.items() if hasattr(cls, method)}
+        declared = {case.role for case in vendor(name).CASES} if name in vendor_names() else set()
+        if roles != declared:
+            missing[name] = roles ^ declared
+
+    assert missing == {}
+
+
+@every_case
+def test_type_is_a_frozen_dataclass_that_shows_no_secret(name, case):
+    urls = dict.fromkeys([*vendor(name).REMOTES, "web"], "http://127.0.0.1:1")
+
+    provider = vendor(name).build(urls, KEY_CANARY)
+
+    assert dataclasses.is_dataclass(provider)
+    assert provider.__dataclass_params__.frozen
+    assert KEY_CANARY not in repr(provider)
+
+
+# --- good and empty answers -------------------------------------------------------------------------------------------
+
+
+@every_case
+async def test_good_payload_gives_a_value_of_the_contract(name, case, ssl_context):
+    async with open_stand(name, case, ssl_context) as stand:
+        stand.serve(case.good)
+        with trio.fail_after(DEADLINE):
+            value = await stand.ask()
+
+        assert not isinstance(value, Found) or value.items
+        check_value(value, case.role)
+
+
+@every_case
+async def test_fake_itself_gives_an_answer(name, case, ssl_context):
+    async with open_stand(name, case, ssl_context) as stand:
+        with trio.fail_after(DEADLINE):
+            value = await stand.ask()
+
+        assert not isinstance(value, Found) or value.items
+        check_value(value, case.role)
+
+
+@pytest.mark.parametrize(("name", "case"), [pair for pair in PLAYED if pair[1].empty], ids=case_id)
+async def test_empty_payload_is_an_answer_with_nothing_in_it(name, case, ssl_context):
+    async with open_stand(name, case, ssl_context) as stand:
+        stand.serve(case.empty)
+        with trio.fail_after(DEADLINE):
+            assert (await stand.ask()).items == ()
+
+
+def check_value(value: Any, role: Role) -> None:
+    """Of the right class, its addresses absolute, and fit to be sent on as UTF-8."""
+    json.dumps(dataclasses.asdict(value) if dataclasses.is_dataclass(value) else value, default=repr).encode()
+    match role:
+        case Role.SEARCH:
+            assert isinstance(value, Found)
+            for hit in value.items:
+                check_hit(hit)
+        case Role.IMAGES:
+            assert isinstance(value, Found)
+            for image in value.items:
+                check_image(image)
+        case Role.READ:
+            assert isinstance(value, Page)
+            assert value.markdown.strip()
+            assert is_absolute(value.url)
+            assert is_absolute(value.final_url or value.url)
+            assert all(is_absolute(url) for url in value.images)
+        case Role.ROBOTS:
+            assert isinstance(value, bool)
+        case Role.RERANK:
+            assert all(isinstance(index, int) for index in value)
+
+
+def check_hit(hit: Hit) -> None:
+    assert isinstance(hit, Hit)
+    assert is_absolute(hit.url)
+    assert isinstance(hit.title, str)
+    assert isinstance(hit.snippet, str)
+    assert len(hit.title) <= 200
+    assert len(hit.snippet) <= 500
+    assert hit.published is None or len(hit.published) >= 10
+    hit.url.encode(), hit.title.encode(), hit.snippet.encode()
+
+
+def check_image(image: Image) -> None:
+    assert isinstance(image, Image)
+    assert is_absolute(image.image_url)
+    assert image.page_url == "" or is_absolute(image.page_url)
+    assert image.thumbnail_url is None or is_absolute(image.thumbnail_url)
+    assert isinstance(image.title, str)
+    assert all(size is None or isinstance(size, int) for size in (image.width, image.height))
+    image.image_url.encode(), image.title.encode()
+
+
+def is_absolute(url: Any) -> bool:
+    parts = urlsplit(url)
+    return parts.scheme in ("http", "https") and bool(parts.netloc)
+
+
+# --- faults -----------------------------------------------------------------------------------------------------------
+
+
+@every_case
+@pytest.mark.parametrize("group", GROUPS)
+async def test_each_fault_gives_the_kind_it_stands_for(name, case, group, ssl_context, caplog):
+    caplog.set_level("DEBUG")
+    wrong = {}
+    async with open_stand(name, case, ssl_context) as stand:
+        for trial in GROUPS[group]:
+            stand.remote.heal()
+            stand.remote.play(on_the_good_answer(trial, stand), path=case.path)
+            with trio.fail_after(DEADLINE):
+                error = await outcome(stand)
+            if not is_allowed(error, trial, case):
+                wrong[trial.name] = error
+            check_nothing_leaks(error, our_lines(caplog))
+
+    assert wrong == {}
+
+
+@every_case
+async def test_answer_without_end_ends_with_the_deadline_and_the_remote_sees_it(name, case, ssl_context):
+    wrong = {}
+    async with open_stand(name, case, ssl_context) as stand:
+        for trial in ENDLESS:
+            stand.remote.heal()
+            stand.remote.play(on_the_good_answer(trial, stand), path=case.path)
+            with trio.move_on_after(PATIENCE) as scope:
+                error = await outcome(stand)
+            ended_at = trio.current_time()
+
+            if scope.cancelled_caught:
+                assert ended_at - scope.deadline < 0.1, trial.name
+            elif not is_allowed(error, trial, case):
+                wrong[trial.name] = error
+            await check_remote_saw_the_end(stand, ended_at)
+
+    assert wrong == {}
+
+
+@every_case
+async def test_caller_that_leaves_is_seen_at_the_remote_within_100_ms(name, case, ssl_context):
+    async with open_stand(name, case, ssl_context) as stand:
+        stand.remote.play(faults.silent(), path=case.path)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(ask_with_deadline, stand)
+            with trio.fail_after(DEADLINE):
+                await stand.remote.wait_for_call()
+            left_at = trio.current_time()
+            nursery.cancel_scope.cancel()
+
+        await check_remote_saw_the_end(stand, left_at)
+
+
+async def ask_with_deadline(stand: Stand) -> None:
+    with trio.fail_after(DEADLINE):
+        await stand.ask()
+
+
+@every_case
+async def test_refused_connection_is_unavailable(name, case, ssl_context, caplog):
+    caplog.set_level("DEBUG")
+    async with closed_port() as nobody, open_stand(name, case, ssl_context, **{case.remote: nobody}) as stand:
+        job = case.job(stand.net.urls | {case.remote: nobody})
+        with trio.fail_after(DEADLINE):
+            error = await outcome(stand, job)
+
+        assert case.table == "any" or error.kind is Kind.UNAVAILABLE
+        check_nothing_leaks(error, our_lines(caplog))
+
+
+@pytest.mark.parametrize(("name", "case"), [pair for pair in PLAYED if pair[1].table == "vendor"], ids=case_id)
+@pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
+async def test_redirect_of_a_vendor_is_malformed_and_followed_nowhere(name, case, code, ssl_context, caplog):
+    caplog.set_level("DEBUG")
+    async with open_stand(name, case, ssl_context) as stand:
+        stand.remote.play(faults.redirect(stand.net.url("web", "/stolen"), code), path=case.path)
+        with trio.fail_after(DEADLINE):
+            error = await outcome(stand)
+
+        assert error is not None
+        assert error.kind is case.expected.get(f"redirect {code}", Kind.MALFORMED)
+        assert stand.net["web"].calls == 0
+        check_nothing_leaks(error, our_lines(caplog))
+
+
+@every_case
+async def test_redirect_loop_ends_typed_after_few_requests(name, case, ssl_context):
+    async with open_stand(name, case, ssl_context) as stand:
+        stand.remote.play(faults.redirect_loop(), path=case.path)
+        with trio.fail_after(DEADLINE):
+            error = await outcome(stand)
+
+        assert case.table == "any" or error is not None
+        assert stand.remote.calls <= 6
+
+
+@every_case
+async def test_cookies_of_one_answer_do_not_come_back_with_the_next_request(name, case, ssl_context):
+    async with open_stand(name, case, ssl_context) as stand:
+        stand.serve(case.good)
+        stand.remote.play(on_the_good_answer(MANY_COOKIES, stand), path=case.path)
+        with trio.fail_after(DEADLINE):
+            await stand.ask()
+            await stand.ask()
+
+        sent = [request.header("cookie") or "" for request in stand.remote.requests]
+        assert not any("c1=" in cookie for cookie in sent)
+
+
+def on_the_good_answer(trial: Trial, stand: Stand) -> Fault:
+    """The trial's fault, acting on the recorded answer."""
+    good = Answer(200, payload(stand.type_name, stand.case.good), stand.case.content_type)
+
+    async def play(wire: Wire, request: Request, answer: Answer) -> None:
+        await trial.fault(wire, request, good)
+
+    return play
+
+
+async def outcome(stand: Stand, job: Job | None = None) -> ProviderError | None:
+    """What came of asking: the typed error, or None for a value of the contract. Anything else fails the test."""
+    try:
+        value = await stand.ask(job)
+    except ProviderError as error:
+        return error
+    check_value(value, stand.case.role)
+    return None
+
+
+async def check_remote_saw_the_end(stand: Stand, ended_at: float) -> None:
+    request = stand.remote.requests[-1]
+    with trio.fail_after(1):
+        await request.disconnected.wait()
+    assert request.disconnected_at - ended_at < 0.1
+
+
+def is_allowed(error: ProviderError | None, trial: Trial, case: Case) -> bool:
+    kind = ANSWER if error is None else error.kind
+    if kind is Kind.RATE_LIMITED and trial.retry_after is not None and abs(error.retry_after - trial.retry_after) > 2:
+        return False
+    if case.table == "any":
+        return True
+    if trial.name in case.expected:
+        return kind is case.expected[trial.name]
+    return kind in (trial.vendor if case.table == "vendor" else trial.site)
+
+
+def our_lines(caplog: pytest.LogCaptureFixture) -> str:
+    """What our own loggers said. Those of httpx and httpcore tell whole URLs and headers; `service/logs.py` silences
+    them, and the tests of that file see to it.
+    """
+    foreign = ("httpx", "httpcore", "h11")
+    return "\n".join(record.getMessage() for record in caplog.records if not record.name.startswith(foreign))
+
+
+def check_nothing_leaks(error: BaseException | None, log: str) -> None:
+    """Neither the key nor what the remote wrote shows in an error, its causes, or a log line."""
+    texts = [log] if error is None else [log, str(error), repr(error), "".join(traceback.format_exception(error))]
+    for text in texts:
+        assert KEY_CANARY not in text
+        assert BODY_CANARY not in text
+
+
+# --- changed shapes ---------------------------------------------------------------------------------------------------
+
+WRONG = (None, True, 7, -1.5, "", "text", [], {}, [[]], {"a": 1}, ["\ud83d"], 10**300)
+
+
+@pytest.mark.parametrize(("name", "case"), [pair for pair in PLAYED if pair[1].good.endswith(".json")], ids=case_id)
+async def test_field_of_a_wrong_type_gives_a_typed_error_or_a_sound_value(name, case):
+    urls = dict.fromkeys([*vendor(name).REMOTES, "web"], "http://127.0.0.1:1")
+    provider = vendor(name).build(urls, KEY_CANARY)
+    tried = 0
+    with inline_workers():
+        for changed in changed_shapes(json.loads(payload(name, case.good))):
+            body = json.dumps(changed).encode()
+            transport = httpx.MockTransport(lambda request, body=body: httpx.Response(200, content=body))
+            async with httpx.AsyncClient(transport=transport) as client:
+                stand = Stand(None, case, name, provider, client)
+                await outcome(stand, case.job(urls))
+            tried += 1
+
+    assert tried >= len(WRONG)
+
+
+@every_case
+async def test_answer_cut_or_garbled_anywhere_gives_a_typed_error_or_a_sound_value(name, case):
+    urls = dict.fromkeys([*vendor(name).REMOTES, "web"], "http://127.0.0.1:1")
+    provider = vendor(name).build(urls, KEY_CANARY)
+    with inline_workers():
+        for body in damaged(payload(name, case.good)):
+            answer = httpx.Response(200, content=body, headers={"content-type": case.content_type})
+            transport = httpx.MockTransport(lambda request, answer=answer: answer)
+            async with httpx.AsyncClient(transport=transport) as client:
+                await outcome(Stand(None, case, name, provider, client), case.job(urls))
+
+
+def damaged(good: bytes) -> Iterator[bytes]:
+    """The payload cut at thirty places, and with a lone surrogate, a NUL or a stray byte there instead."""
+    for place in range(0, len(good), max(len(good) // 30, 1)):
+        yield good[:place]
+        for stray in (b"\\ud83d", b"\xed\xa0\x80", b"\x00", b"\xff", b'"', b"<"):
+            yield good[:place] + stray + good[place + len(stray) :]
+
+
+def test_leak_of_the_key_or_the_body_would_be_found():
+    for canary in (KEY_CANARY, BODY_CANARY):
+        for error in (ProviderError(f"sent {canary}"), _chained(canary)):
+            with pytest.raises(AssertionError):
+                check_nothing_leaks(error, "")
+        with pytest.raises(AssertionError):
+            check_nothing_leaks(None, f"asked with {canary}")
+
+
+def _chained(text: str) -> ProviderError:
+    try:
+        raise ProviderError("nothing to see") from ValueError(text)
+    except ProviderError as error:
+        return error
+
+
+def changed_shapes(good: Any) -> Iterator[Any]:
+    """The payload with each of its fields, once per name and depth, replaced by each wrong value, and left out."""
+    seen = set()
+    for path in paths(good):
+        kind = tuple("*" if isinstance(step, int) else step for step in path)
+        if kind in seen:
+            continue
+        seen.add(kind)
+        for wrong in WRONG:
+            changed = copy.deepcopy(good)
+            parent = functools.reduce(lambda value, step: value[step], path[:-1], changed)
+            parent[path[-1]] = wrong
+            yield changed
+        del parent[path[-1]]
+        yield changed
+
+
+def paths(value: Any, above: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for step, inner in items:
+        yield (*above, step)
+        yield from paths(inner, (*above, step))
