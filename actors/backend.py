@@ -60,7 +60,8 @@ class HeadTooLong(httpcore2.RemoteProtocolError):
 
 def demand_deadline() -> None:
     """Raise RuntimeError unless a scope with a deadline is open: a read with none could wait for ever."""
-    if math.isinf(trio.current_effective_deadline()):
+    # Minus infinity is a scope that has ended: the await then raises Cancelled by itself.
+    if trio.current_effective_deadline() == math.inf:
         raise RuntimeError("the network is awaited without a deadline")
 
 
