@@ -1,0 +1,135 @@
+"""The MCP server object: tools/list and tools/call on the SDK's low-level server, for both transports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import mcp_types
+import structlog
+import trio
+from mcp.server.caching import CacheHint
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel.server import Server
+from mcp.shared.exceptions import MCPError
+
+from service.calling import Answer, Desk, Tool, call_tool
+from service.calls import Calls, Draining, Full, Ticket
+from service.progress import Report, open_progress
+from service.texts import Texts
+from service.tools import listing
+
+_log = structlog.get_logger()
+
+WEBSITE = "https://github.com/research-mcp/research-mcp"
+# Five minutes: the list only changes when the operator sets a key and starts the server anew.
+_CACHE_HINTS: Mapping[Any, CacheHint] = {
+    "tools/list": CacheHint(ttl_ms=300_000, scope="public"),
+    "server/discover": CacheHint(ttl_ms=3_600_000, scope="public"),
+}
+
+Context = ServerRequestContext[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """How the server names itself to clients."""
+
+    name: str = "research-mcp"
+    version: str = "0"
+    website_url: str = WEBSITE
+
+
+class Service:
+    """The toolset behind the protocol: finds the tool, admits the call, runs it, counts and logs it."""
+
+    def __init__(self, desk: Desk, tools: Sequence[Tool], calls: Calls) -> None:
+        self._desk = desk
+        self._tools = {tool.name: tool for tool in tools}
+        self._calls = calls
+        self._listing = listing(tools, desk.texts, desk.options.limits)
+
+    def schema_of(self, name: str) -> dict[str, Any] | None:
+        """A tool's input schema, which the SDK holds request headers to; None for an unknown name."""
+        return next((tool.input_schema for tool in self._listing if tool.name == name), None)
+
+    async def list_tools(
+        self, _context: Context, _params: mcp_types.PaginatedRequestParams | None
+    ) -> mcp_types.ListToolsResult:
+        return mcp_types.ListToolsResult(tools=self._listing)
+
+    async def call_tool(self, context: Context, params: mcp_types.CallToolRequestParams) -> mcp_types.CallToolResult:
+        tool = self._tools.get(params.name)
+        if tool is None:
+            shown = params.name[:100].encode("utf-8", "replace").decode()
+            raise MCPError(code=mcp_types.INVALID_PARAMS, message=f"Unknown tool: {shown}")
+        return _result(await self.run(tool, params.arguments or {}, _reporter(context)))
+
+    async def run(self, tool: Tool, given: Mapping[str, Any], report: Report | None = None) -> Answer:
+        """One call of one tool, as every transport and the command line make it. Refusals are answers too."""
+        texts = self._desk.texts
+        try:
+            with self._calls.admit(tool.name) as ticket:
+                return await self._logged(tool, given, report, ticket)
+        except Full as full:
+            refusal = texts.say("busy", limit=full.limit)
+        except Draining:
+            refusal = texts.say("draining")
+        _log.info(tool.event, ok=False, rejected=refusal)
+        return Answer(refusal, is_error=True)
+
+    async def _logged(self, tool: Tool, given: Mapping[str, Any], report: Report | None, ticket: Ticket) -> Answer:
+        started_at = trio.current_time()
+        facts: dict[str, Any] = {"ok": False, "cancelled": True}
+        try:
+            answer = await self._safely(tool, given, report)
+            ticket.succeeded = not answer.is_error
+            facts = {"ok": ticket.succeeded, **answer.facts}
+            return answer
+        finally:
+            _log.info(tool.event, **facts, elapsed_ms=round((trio.current_time() - started_at) * 1000))
+
+    async def _safely(self, tool: Tool, given: Mapping[str, Any], report: Report | None) -> Answer:
+        """Run the tool; a bug of ours becomes a sentence, and a traceback in the log.
+
+        A fifth place that catches everything, besides the four of STYLE.md: past it the SDK would answer with a
+        protocol error, which SPEC section 1 rules out and models do not get to see.
+        """
+        try:
+            async with open_progress(report, self._desk.texts) as tell:
+                return await call_tool(tool, self._desk, given, tell)
+        except Exception:  # noqa: BLE001
+            _log.exception("tool_crashed", tool=tool.name)
+            return Answer(self._desk.texts.say("internal"), is_error=True, facts={"ok": False})
+
+
+def _reporter(context: Context) -> Report | None:
+    """Sends progress of this request, or None where the client gave no token to send it under."""
+    if context.meta is None or context.meta.get("progress_token") is None:
+        return None
+
+    async def report(number: float, sentence: str) -> None:
+        await context.session.report_progress(number, None, sentence)
+
+    return report
+
+
+def _result(answer: Answer) -> mcp_types.CallToolResult:
+    content = [mcp_types.TextContent(type="text", text=answer.text)]
+    return mcp_types.CallToolResult(content=list(content), structured_content=answer.data, is_error=answer.is_error)
+
+
+def make_server(service: Service, identity: Identity, texts: Texts) -> Server[Any]:
+    """The SDK's server with tools and nothing else: no prompts, resources or logging are advertised."""
+    return Server(
+        name=identity.name,
+        version=identity.version,
+        title=texts.say("server.title"),
+        instructions=texts.say("server.instructions"),
+        website_url=identity.website_url,
+        cache_hints=_CACHE_HINTS,
+        get_tool_input_schema=service.schema_of,
+        on_list_tools=service.list_tools,
+        on_call_tool=service.call_tool,
+    )

@@ -1,0 +1,77 @@
+"""The pages for operators: `/healthz`, `/readyz` and `/stats`, made from snapshots without waiting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
+
+from actors.statistics import ActorStatistics
+from providers._clean import clean_line
+from service.app import Page, Reply, json_reply
+from service.calls import Calls, Uptime
+from service.protocol import Identity
+
+MAX_TEXT_CHARS = 1000
+
+Redact = Callable[[str], str]
+
+
+class Statistics(Protocol):
+    """Gives the frozen snapshots of all instances, configured or not."""
+
+    def __call__(self) -> Sequence[ActorStatistics]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What the pages are made of. `redact` takes configured secrets out of any text, by value."""
+
+    identity: Identity
+    toolset: str
+    calls: Calls
+    uptime: Uptime
+    statistics: Statistics
+    redact: Redact
+
+    def pages(self) -> dict[str, Page]:
+        return {"/healthz": self.healthz, "/readyz": self.readyz, "/stats": self.stats}
+
+    def healthz(self) -> Reply:
+        """200 while serving, 503 while draining; says nothing else, since it stands outside the gate."""
+        if self.calls.is_draining:
+            return json_reply(503, {"status": "draining"})
+        return json_reply(200, {"status": "ok"})
+
+    def readyz(self) -> Reply:
+        """200 when at least one search and one read instance can be asked."""
+        usable = [one for one in self.statistics() if one.state == "running" and one.breaker.state != "open"]
+        roles = {role: any(role in one.roles for one in usable) for role in ("search", "read")}
+        is_ready = all(roles.values()) and not self.calls.is_draining
+        status = "draining" if self.calls.is_draining else "ready" if is_ready else "not ready"
+        return json_reply(200 if is_ready else 503, {"status": status, **roles})
+
+    def stats(self) -> Reply:
+        return json_reply(200, self._safe(self.snapshot()))
+
+    def snapshot(self) -> dict[str, Any]:
+        """The whole of `/stats` as SPEC section 6 names it."""
+        service = {
+            "name": self.identity.name,
+            "version": self.identity.version,
+            "uptime_s": round(self.uptime.seconds, 3),
+            "toolset": self.toolset,
+            "draining": self.calls.is_draining,
+            "calls": {tool: asdict(counts) for tool, counts in self.calls.statistics().items()},
+        }
+        return {"service": service, "actors": [asdict(one) for one in self.statistics()]}
+
+    def _safe(self, value: Any) -> Any:
+        """Every text cleaned and redacted: names come from the environment, last errors from vendors."""
+        if isinstance(value, str):
+            return clean_line(self.redact(value), limit=MAX_TEXT_CHARS)
+        if isinstance(value, Mapping):
+            return {key: self._safe(entry) for key, entry in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [self._safe(entry) for entry in value]
+        return value
