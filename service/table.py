@@ -1,0 +1,133 @@
+"""The instances and the three orders: one row per instance, by names of variables, never by values (SPEC section 4).
+
+`service/instances.py` makes running rows of it. Adding a provider is one file in `providers/` and one row here, and its
+name in the orders of its roles.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from actors.options import Order
+from actors.row import Limit, Rate, Reach
+from providers._contract import Role
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A variable whose value goes into a field of the provider.
+
+    kind: `secret` (a key: printable, redacted everywhere), `text`, `proxy` (for a second remote with a proxy of its
+    own), or `setting`: not a variable of the instance but a field of `Settings`.
+    """
+
+    variable: str
+    field: str
+    kind: Literal["secret", "text", "proxy", "setting"] = "secret"
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A remote's address, in a field of the provider whose default is the vendor's own.
+
+    variable: replaces scheme, host and port, and its path becomes a prefix. needed: the remote is the operator's, so
+    the instance is unconfigured without it.
+    """
+
+    field: str
+    variable: str
+    needed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Upgrade:
+    """What is different where an optional variable is set, such as a key that allows more."""
+
+    variable: str
+    roles: frozenset[Role]
+    rate: Rate | None
+    paid: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """One row. Everything an operator may override by NAME_RATE and the like is the default here.
+
+    needs: without one of them the instance is unconfigured. options: go into the provider where they are set.
+    addresses: those beside NAME_BASE_URL. base_field: the provider's field that NAME_BASE_URL rewrites; None where the
+    instance has no remote of its own, or names its addresses otherwise. is_retried: False where a retry does harm.
+    scrapes: reads web pages as a browser does, and takes the rotating proxy where one is set. steps_aside_for: does
+    not run beside that instance. The other fields are those of `actors.row.Row`.
+    """
+
+    name: str
+    type: str
+    roles: frozenset[Role]
+    needs: tuple[Value, ...] = ()
+    options: tuple[Value, ...] = ()
+    addresses: tuple[Address, ...] = ()
+    base_field: str | None = "url"
+    upgrade: Upgrade | None = None
+    rate: Rate | None = None
+    limit: Limit | None = None
+    timeout: float | None = None
+    workers: int = 8
+    patience: float = 0.0
+    is_retried: bool = True
+    has_breaker: bool = True
+    paid: bool = False
+    family: str = ""
+    final: bool = False
+    reach: Reach = "third_party"
+    impersonate: bool = False
+    scrapes: bool = False
+    steps_aside_for: str | None = None
+
+    @property
+    def prefix(self) -> str:
+        """What the names of its variables start with: `TAVILY_1` for tavily-1."""
+        return self.name.upper().replace("-", "_")
+
+
+# Searches of the same index count once in fusion: SearXNG's engines are on the whole DuckDuckGo and Bing.
+BING = "bing"
+FETCHING_WORKERS = 64  # for readers that fetch the page themselves: a waiting fetch holds no core
+
+TABLE: tuple[Instance, ...] = (
+    Instance(
+        name="searxng",
+        type="searxng",
+        roles=frozenset({Role.SEARCH, Role.IMAGES}),
+        addresses=(Address("url", "SEARXNG_URL", needed=True),),
+        rate=Rate(1, 45.0),
+        is_retried=False,
+        family=BING,
+        reach="self_hosted",
+    ),
+    Instance(
+        name="duckduckgo",
+        type="duckduckgo",
+        roles=frozenset({Role.SEARCH}),
+        rate=Rate(1, 45.0),
+        is_retried=False,
+        family=BING,
+        impersonate=True,
+        scrapes=True,
+        steps_aside_for="searxng",
+    ),
+    Instance(
+        name="trafilatura",
+        type="trafilatura",
+        roles=frozenset({Role.READ, Role.ROBOTS}),
+        options=(Value("MAX_BODY_BYTES", "max_body_bytes", "setting"),),
+        base_field=None,
+        workers=FETCHING_WORKERS,
+        has_breaker=False,
+        reach="direct",
+    ),
+)
+
+SEARCH: Order = ("searxng", "duckduckgo")
+IMAGES: Order = ("searxng",)
+READ: Order = ("trafilatura",)
