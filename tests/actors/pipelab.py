@@ -1,4 +1,4 @@
-"""What the pipeline tests are made of: real actors around scripted providers, pipelines over them, and what was told."""
+"""What the pipeline tests are made of: real actors around scripted providers, and pipelines over them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Lab:
 
 
 def row(name: str, *script: Any, wants: Any = None, roles: frozenset[Role] = ALL_ROLES, **fields: Any) -> Row:
-    """A row around a provider that runs `script`. No retries and no breaker unless asked for: other tests have those."""
+    """A row around a provider that runs `script`. No retries and no breaker unless asked for."""
     provider = Reading(list(script), wants=wants)
     return Row(name, name, provider, roles, **{"retries": 0, "has_breaker": False, "reach": "direct", **fields})
 
