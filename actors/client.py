@@ -8,20 +8,16 @@ from contextlib import asynccontextmanager
 from http.cookiejar import CookieJar
 from typing import Any
 
-import httpcore2
 import httpx
 
 from actors.backend import Backend
 from actors.guard import Guard
+from actors.pool import Pool
 from actors.proxies import Proxy
 from actors.row import Row
 from actors.transport import Transport
 
 __all__ = ["Guard", "make_ssl_context", "open_client"]
-
-MAX_CONNECTIONS = 100
-MAX_IDLE_CONNECTIONS = 20
-IDLE_SECONDS = 15.0
 
 
 def make_ssl_context() -> ssl.SSLContext:
@@ -44,7 +40,7 @@ async def open_client(row: Row, guard: Guard, ssl_context: ssl.SSLContext) -> As
     proxy = Proxy.parse(row.proxy) if row.proxy else None
     vendor = Backend(guard, exempt=row.exempt, proxy=proxy, names_to_proxy=True)
     caller = Backend(guard, proxy=proxy)
-    transport = Transport(_pool(vendor, ssl_context), _pool(caller, ssl_context), guard.bodies)
+    transport = Transport(Pool(vendor, ssl_context), Pool(caller, ssl_context), guard.bodies)
     async with httpx.AsyncClient(
         transport=transport,
         headers={"accept-encoding": "gzip, deflate"},
@@ -54,19 +50,6 @@ async def open_client(row: Row, guard: Guard, ssl_context: ssl.SSLContext) -> As
         timeout=None,  # noqa: S113 - the deadline is a scope, and the transport demands one
     ) as client:
         yield client
-
-
-def _pool(backend: Backend, ssl_context: ssl.SSLContext) -> httpcore2.AsyncConnectionPool:
-    return httpcore2.AsyncConnectionPool(
-        ssl_context=ssl_context,
-        network_backend=backend,
-        max_connections=MAX_CONNECTIONS,
-        max_keepalive_connections=MAX_IDLE_CONNECTIONS,
-        keepalive_expiry=IDLE_SECONDS,
-        http1=True,
-        http2=False,
-        retries=0,
-    )
 
 
 class _NoCookies(CookieJar):

@@ -15,7 +15,7 @@ from typing import Literal
 import httpx
 import trio
 
-from providers._address import is_literal
+from providers._address import InvalidUrl, NotAllowed, check_host, is_literal
 
 _DEFAULT_PORTS = {"http": 80, "socks5": 1080, "socks5h": 1080}
 _MAX_ANSWER_BYTES = 16 * 1024
@@ -59,16 +59,18 @@ class Proxy:
         """
         try:
             parsed = httpx.URL(url)
-        except httpx.InvalidURL:
+            host = parsed.raw_host.decode("ascii")
+            check_host(host, allow_private=True)
+        except (httpx.InvalidURL, InvalidUrl, NotAllowed):
             raise ValueError("a proxy's address is unreadable") from None
-        if parsed.scheme not in _DEFAULT_PORTS or not parsed.raw_host:
-            raise ValueError("a proxy's address is http://, socks5:// or socks5h:// and a host")
+        if parsed.scheme not in _DEFAULT_PORTS:
+            raise ValueError("a proxy's address begins with http://, socks5:// or socks5h://")
         user, password = parsed.username.encode(), parsed.password.encode()
         if len(user) > 255 or len(password) > 255:
             raise ValueError("a proxy's user and password have at most 255 bytes each")
         return cls(
             "http" if parsed.scheme == "http" else "socks5",
-            parsed.raw_host.decode("ascii"),
+            host,
             _DEFAULT_PORTS[parsed.scheme] if parsed.port is None else parsed.port,
             (user, password) if user or password else None,
         )

@@ -30,6 +30,7 @@ import trio
 from actors.backend import BrokenOff, HeadTooLong, Stopped, Stream, demand_deadline
 from actors.bodies import BodyBudget, Hold
 from actors.decoding import Decoder, decoder_for
+from actors.pool import Pool
 from providers._contract import Malformed, ProviderError, TooLarge, Unavailable
 
 DEFAULT_MAX_BODY_BYTES = 10 * 1024 * 1024
@@ -43,9 +44,7 @@ _CALLER_METHODS = frozenset({"GET", "HEAD"})
 class Transport(httpx.AsyncBaseTransport):
     """Sends each request through the pool it belongs to. Closing it closes both."""
 
-    def __init__(
-        self, vendor: httpcore2.AsyncConnectionPool, caller: httpcore2.AsyncConnectionPool, bodies: BodyBudget
-    ) -> None:
+    def __init__(self, vendor: Pool, caller: Pool, bodies: BodyBudget) -> None:
         self._vendor = vendor
         self._caller = caller
         self._bodies = bodies

@@ -156,6 +156,7 @@ def _is_under(name: str, zones: Iterable[str]) -> bool:
 _WHITE_SPACE = " \t\n\r\f\v"
 _PARTS = re.compile(r"https?://([^/?#]+)", re.IGNORECASE)
 _PORT = re.compile(r":([0-9]{1,5})?")
+_DEFAULT_PORTS = {"http": 80, "https": 443}
 _FORBIDDEN_ANYWHERE = frozenset({"Cc", "Cs"})
 _FORBIDDEN_IN_AUTHORITY = frozenset({"Cf", "Zs", "Zl", "Zp", "Co"})
 
@@ -171,24 +172,34 @@ def parse_url(text: str, *, allow_private: bool = False, limit: int = MAX_URL_CH
         NotAllowed: the host is refused by rule.
     """
     text = text.strip(_WHITE_SPACE)
-    if not text or len(text) > limit:
-        raise InvalidUrl("length")
-    if "\\" in text or _has_category(text, _FORBIDDEN_ANYWHERE):
-        raise InvalidUrl("forbidden character")
+    check_text(text, limit=limit)
     _check_authority(text)
     url = _parse(text)
     host = url.raw_host.decode("ascii")
     check_port(effective_port(url))
     check_host(host, allow_private=allow_private)
+    return _in_one_form(url, host)
+
+
+def _in_one_form(url: httpx.URL, host: str) -> httpx.URL:
+    # httpx leaves the default port behind a scheme in capitals.
+    if url.port is not None and url.port == _DEFAULT_PORTS[url.scheme]:
+        url = url.copy_with(port=None)
     # A certificate never names the dotted form, so the handshake would fail with it.
     return url.copy_with(host=host.removesuffix(".")) if host.endswith(".") else url
 
 
 def effective_port(url: httpx.URL) -> int:
     """The port a request for this http(s) URL goes to."""
-    if url.port is not None:
-        return url.port
-    return 443 if url.scheme == "https" else 80
+    return _DEFAULT_PORTS[url.scheme] if url.port is None else url.port
+
+
+def check_text(text: str, *, limit: int) -> None:
+    """Raise InvalidUrl for a URL or a reference that is empty, too long, or has a character none may have."""
+    if not text or len(text) > limit:
+        raise InvalidUrl("length")
+    if "\\" in text or _has_category(text, _FORBIDDEN_ANYWHERE):
+        raise InvalidUrl("forbidden character")
 
 
 def _check_authority(text: str) -> None:
@@ -230,11 +241,12 @@ _SECRET_NAMES = frozenset(
 
 
 def carries_secret(url: httpx.URL | str) -> bool:
-    """Whether the query or the fragment has a parameter whose name says that its value is a credential."""
+    """Whether a parameter of the query or the fragment has a value, and a name that says it is a credential.
+
+    A bare name is none: sections of documentation are called `#token` and `#auth`.
+    """
     parsed = httpx.URL(url) if isinstance(url, str) else url
-    query = parsed.query.decode("ascii")
-    fragment = parsed.fragment
     # A router in the page writes its own query behind a `?` or `#` inside the fragment.
-    pieces = [query, *re.split(r"[?#]", fragment)]
-    pairs = (pair for piece in pieces for pair in parse_qsl(piece.replace(";", "&"), keep_blank_values=True))
+    pieces = [parsed.query.decode("ascii"), *re.split(r"[?#]", parsed.fragment)]
+    pairs = (pair for piece in pieces for pair in parse_qsl(piece.replace(";", "&")))
     return any(name.strip().casefold() in _SECRET_NAMES for name, _ in pairs)

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import httpx
 
-from providers._address import MAX_REDIRECT_CHARS, InvalidUrl, NotAllowed, parse_url
-from providers._contract import Document, Evidence, ProviderError, Reached, Refused, Unsupported
+from providers._address import MAX_REDIRECT_CHARS, InvalidUrl, NotAllowed, check_text, parse_url
+from providers._contract import Document, Evidence, Progress, ProviderError, Reached, Refused, Unsupported
 from providers._errors import translating
 from providers._status import site_error, wall_of
 
@@ -28,12 +28,18 @@ PAGE_HEADERS = {
 
 
 async def fetch_page(
-    client: httpx.AsyncClient, url: str, *, max_body_bytes: int, headers: Mapping[str, str] | None = None
+    client: httpx.AsyncClient,
+    url: str,
+    *,
+    max_body_bytes: int,
+    headers: Mapping[str, str] | None = None,
+    progress: Progress | None = None,
 ) -> Document:
     """Get the page at a caller's address: at most five redirects, each checked like the address itself.
 
     `headers` go over `PAGE_HEADERS` and come from our code, never from a caller; every hop gets the same fresh set,
-    without cookies and referer. `max_body_bytes` caps the body on the wire and decoded.
+    without cookies and referer. `max_body_bytes` caps the body on the wire and decoded. `progress` is told how far
+    the fetch has got, for those who watch it: the `progress` of the target.
 
     Raises typed errors, each with the `Evidence` of how far the fetch got:
         Refused: an address on the way is not allowed (`address not allowed`), or the text is no address.
@@ -45,7 +51,7 @@ async def fetch_page(
     seen = {str(hop)}
     downgraded = False
     for _ in range(MAX_REDIRECTS + 1):
-        visit = _Visit(str(hop))
+        visit = _Visit(str(hop), progress or Progress())
         response = await visit.get(client, sent, max_body_bytes)
         if not response.has_redirect_location:
             return visit.document(url, response, downgraded)
@@ -68,6 +74,21 @@ def _first_hop(url: str) -> httpx.URL:
         raise Refused("address not allowed", evidence=Evidence(url)) from error
 
 
+async def _send(client: httpx.AsyncClient, request: httpx.Request) -> httpx.Response:
+    """Send a request and return its answer, its body unread. Raises Refused for a location that nobody can read.
+
+    httpx 0.28 makes the next request out of a redirect even where it is told to follow none.
+    """
+    try:
+        return await client.send(request, stream=True)
+    except httpx.InvalidURL as error:
+        raise Refused("address not allowed") from error
+    except httpx.RemoteProtocolError as error:
+        if "location header" in str(error):
+            raise Refused("address not allowed") from error
+        raise
+
+
 def _without_fragment(url: httpx.URL) -> httpx.URL:
     return url.copy_with(fragment=None) if url.fragment else url
 
@@ -75,8 +96,10 @@ def _without_fragment(url: httpx.URL) -> httpx.URL:
 class _Visit:
     """One hop of a fetch, and what it teaches about the site."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, progress: Progress) -> None:
         self.evidence = Evidence(url)
+        self._progress = progress
+        self._progress.reached = "nothing"
 
     async def get(self, client: httpx.AsyncClient, headers: dict[str, str], max_body_bytes: int) -> httpx.Response:
         """The answer with its body, or without where the body does not matter."""
@@ -84,7 +107,7 @@ class _Visit:
         request = client.build_request("GET", self.evidence.url, headers=headers, extensions=extensions)
         try:
             with translating():
-                response = await client.send(request, stream=True)
+                response = await _send(client, request)
                 try:
                     self._learn(response)
                     if not response.has_redirect_location:
@@ -98,18 +121,18 @@ class _Visit:
 
     async def _see(self, step: str, info: object) -> None:
         """httpcore2 names the steps it takes; those of HTTP begin when the connection, TLS included, stands."""
-        if step.startswith("http11."):
+        if step.startswith("http11.") and self.evidence.reached == "nothing":
             self._reach("connected")
 
     def _reach(self, reached: Reached) -> None:
-        if self.evidence.reached == "nothing":
-            self.evidence = replace(self.evidence, reached=reached)
+        self.evidence = replace(self.evidence, reached=reached)
+        self._progress.reached = reached
 
     def _learn(self, response: httpx.Response) -> None:
         status, headers = response.status_code, response.headers
+        self._reach("answered")
         self.evidence = replace(
             self.evidence,
-            reached="answered",
             status=status,
             content_type=headers.get("content-type", ""),
             wall=wall_of(status, headers),
@@ -147,8 +170,8 @@ def _joined(hop: httpx.URL, location: str) -> str:
     """A reference without a scheme, made whole; the result is judged as text like any other address."""
     if location.startswith("//"):
         return f"{hop.scheme}:{location}"
-    if "\\" in location or len(location) > MAX_REDIRECT_CHARS:
-        raise InvalidUrl("location")
+    # Joining encodes what the rules on text would refuse.
+    check_text(location, limit=MAX_REDIRECT_CHARS)
     try:
         return str(hop.join(location))
     except httpx.InvalidURL as error:

@@ -17,7 +17,8 @@ from typing import Any, TypeVar
 
 import httpx
 
-from providers._contract import Malformed, TooLarge
+from providers import _workers
+from providers._contract import Malformed, TooHeavy, TooLarge
 from providers._errors import parsing, translating
 from providers._fetch import fetch_page
 from providers._json import MAX_JSON_BYTES, digest_now
@@ -116,10 +117,10 @@ async def digest(body: bytes, parse: Callable[[Json], T]) -> T:
         raise Malformed("answer too large")
     if len(body) < INLINE_BYTES:
         return digest_now(body, parse)
-    from providers import _workers  # the pool matters to large answers only
-
-    result: T = await _workers.run(digest_now, body, parse)
-    return result
+    try:
+        return await _workers.run(digest_now, body, parse)
+    except (TooHeavy, TooLarge) as error:
+        raise Malformed("answer too heavy") from error
 
 
 def _as_it_is(value: Json) -> Json:
