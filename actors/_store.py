@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain, count
 from pathlib import Path
 from typing import TypeVar
 
@@ -113,11 +114,8 @@ class Store:
         """Move the file and its journals to `NAME.corrupt-<time>`. Raises Unusable where that fails."""
         self.close()
         stamp = datetime.fromtimestamp(wall_now, UTC).strftime(STAMP)
-        aside = self._path.with_name(f"{self._path.name}.corrupt-{stamp}")
-        for count in range(1, 1000):
-            if not aside.exists():
-                break
-            aside = self._path.with_name(f"{self._path.name}.corrupt-{stamp}-{count}")
+        names = (f"{self._path.name}.corrupt-{stamp}{suffix}" for suffix in chain([""], (f"-{n}" for n in count(1))))
+        aside = next(path for path in map(self._path.with_name, names) if not path.exists())
         try:
             for suffix in ("", "-wal", "-shm"):
                 with suppress(FileNotFoundError):

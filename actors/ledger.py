@@ -108,9 +108,8 @@ class _Order:
     abandoned: bool = False
 
     def answer(self, result: Spend | LedgerDown) -> None:
-        if self.result is None:
-            self.result = result
-            self.done.set()
+        self.result = result
+        self.done.set()
 
 
 class SqliteLedger:
@@ -129,6 +128,7 @@ class SqliteLedger:
         self._limiter = trio.CapacityLimiter(1)
         self._send, self._receive = trio.open_memory_channel[_Order](QUEUED)
         self._current: _Order | None = None
+        self._serving = False
         self._closed = trio.Event()
         self._counts: dict[str, Counts] = {}
         self._owed: dict[str, int] = {}
@@ -149,9 +149,13 @@ class SqliteLedger:
     async def spend(self, name: str, limit: Limit | None, units: int, wall_now: float) -> Spend:
         order = _Order(name, limit, units, wall_now)
         try:
-            await self._send.send(order)
-            await order.done.wait()
-        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            if self._serving:
+                await self._send.send(order)
+                await order.done.wait()
+            else:
+                await trio.lowlevel.checkpoint()
+                order.result = LedgerDown(self._problem or "the quota store is closed")
+        except trio.ClosedResourceError:
             order.result = LedgerDown("the quota store is closed")
         finally:
             order.abandoned = True
@@ -187,11 +191,14 @@ class SqliteLedger:
         try:
             await self._open()
             self.tried.set()
+            self._serving = True
             async for order in self._receive:
                 self._current = order
                 if not order.abandoned:
                     order.answer(await self._handle(order))
+                self._current = None
         finally:
+            self._serving = False
             with trio.CancelScope(shield=True):  # local work, and the last writer must leave the file whole
                 await self._in_thread(self._store.close)
 
@@ -278,6 +285,7 @@ class SqliteLedger:
         down = LedgerDown(self._problem or "the quota store is closed")
         if self._current is not None:
             self._current.answer(down)
+            self._current = None
         with suppress(trio.WouldBlock, trio.EndOfChannel):
             while True:
                 self._receive.receive_nowait().answer(down)
