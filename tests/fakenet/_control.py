@@ -70,7 +70,5 @@ def _seen(request: Request) -> dict[str, Any]:
         "headers": request.headers,
         "body": request.body.decode("utf-8", "replace"),
         "wall": request.wall,
-        "at": request.at,
-        "disconnected_at": request.disconnected_at,
-        "answered_at": request.answered_at,
+        "disconnected_wall": request.disconnected_wall,
     }

@@ -30,9 +30,9 @@ REASONS = {
 
 @dataclass(eq=False, slots=True)
 class Request:
-    """One request a fake remote received. `at` and `disconnected_at` are on trio's clock, `wall` is Unix time.
+    """One request a fake remote received. What ends in `_at` is on trio's clock, what ends in `wall` is Unix time.
 
-    `disconnected_at` is set when the client went away before it had the whole answer.
+    `disconnected_at` and `disconnected_wall` are set when the client went away before it had the whole answer.
     """
 
     remote: str
@@ -43,6 +43,7 @@ class Request:
     at: float
     wall: float = field(default_factory=time.time)
     disconnected_at: float | None = None
+    disconnected_wall: float | None = None
     answered_at: float | None = None
     disconnected: trio.Event = field(default_factory=trio.Event)
 
@@ -71,7 +72,7 @@ class Request:
     def gone(self) -> None:
         """Note that the client went away; only the first call counts."""
         if self.disconnected_at is None and self.answered_at is None:
-            self.disconnected_at = trio.current_time()
+            self.disconnected_at, self.disconnected_wall = trio.current_time(), time.time()
             self.disconnected.set()
 
 

@@ -59,16 +59,20 @@ class World:
         )
 
     def article(self, path: str) -> str | None:
-        """The HTML behind a hit's URL, None for a path no hit has. Some 3,000 characters of text."""
-        match = re.fullmatch(r"/article/([^/]+)/(\d+)", path)
+        """The HTML behind a hit's URL, None for a path no hit has. Some 3,000 characters of text.
+
+        The same under `/long/` instead of `/article/` has some 60,000.
+        """
+        match = re.fullmatch(r"/(article|long)/([^/]+)/(\d+)", path)
         if match is None:
             return None
-        topic, number = unquote(match[1]).replace("-", " "), match[2]
+        sections = 100 if match[1] == "long" else 5
+        topic, number = unquote(match[2]).replace("-", " "), match[3]
         paragraphs = "".join(
             f"<h2>Section {section}</h2><p>"
             + " ".join(escape(sentence.format(topic=topic, number=number)) for sentence in SENTENCES)
             + "</p>"
-            for section in range(1, 6)
+            for section in range(1, sections + 1)
         )
         title = escape(f"{topic}: part {number}")
         return (

@@ -1,0 +1,247 @@
+"""`make bench`: what our work costs beside a bare tool on the same server, and beside the extractor alone.
+
+Prints absolute figures and the shares of FACTS.md section 7. Everything runs on loopback against remotes that answer
+at once: a fake internet and the load on one core, the server on all others (and on that one, where it needs it).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import trio
+
+from providers._contract import Document
+from providers._extract import extract
+from providers._workers import open_workers
+from tests.bench._load import LEGACY, Call, Figures, Stalls, burst, load, watch_stalls
+from tests.e2e._stage import ROOT, FakenetProcess, ServerProcess, fakenet_process, free_port, server_process
+
+CONNECTIONS = (1, 16, 64)
+IN_FLIGHT = 500
+IN_FLIGHT_LATENCY = 4.0
+LONG = "/long/type-k/1"
+
+
+def row(name: str, figures: Figures) -> None:
+    p50, p99 = (figures.quantile(share) * 1000 for share in (0.5, 0.99))
+    failed = f"   {figures.errors} ERRORS, e.g. {figures.sample}" if figures.errors else ""
+    say(f"  {name:<44} {figures.rate:8.0f} /s   p50 {p50:7.2f} ms   p99 {p99:7.2f} ms{failed}")
+
+
+def say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def share(name: str, value: float, target: str, holds: bool) -> None:
+    say(f"  {name:<58} {value:8.2f}   {target:<18} {'ok' if holds else 'MISSED'}")
+
+
+# --- processes --------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def on_one_core() -> Iterator[None]:
+    """Keep this process on the last core: the load, but no process that is started before or after."""
+    everywhere = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(everywhere)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, everywhere)
+
+
+@contextmanager
+def bare_server() -> Iterator[int]:
+    port = free_port()
+    with subprocess.Popen([sys.executable, "-m", "tests.bench.bare_server", str(port)], cwd=ROOT) as process:
+        try:
+            yield port
+        finally:
+            process.kill()
+
+
+def environment(net: FakenetProcess) -> dict[str, str]:
+    """Our server without throttles, with room for all calls in flight."""
+    return {
+        "SEARXNG_URL": net.urls["searxng"],
+        "SEARXNG_RATE": "none",
+        "SEARXNG_WORKERS": "600",
+        "SEARXNG_TIMEOUT": "60",
+        "TRAFILATURA_WORKERS": "600",
+        "MAX_CALLS_IN_FLIGHT": "600",
+        "ALLOW_PRIVATE_NETWORK": "true",
+        "LOG_LEVEL": "WARNING",
+        "HTTP_KEEP_ALIVE": "75",
+    }
+
+
+def resident_mb(process: subprocess.Popen[bytes], *, with_children: bool = False) -> float:
+    """Resident memory by /proc, of the main process alone or of its whole tree."""
+    pids = [process.pid, *(descendants(process.pid) if with_children else ())]
+    return sum(_resident_kb(pid) for pid in pids) / 1024
+
+
+def _resident_kb(pid: int) -> int:
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith("VmRSS:")), 0)
+
+
+def descendants(pid: int) -> list[int]:
+    found = []
+    for tasks in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in tasks.read_text().split():
+            found += [int(child), *descendants(int(child))]
+    return found
+
+
+# --- measurements -----------------------------------------------------------------------------------------------------
+
+
+async def measure(port: int, name: str, call: Call, seconds: float) -> dict[int, Figures]:
+    found = {}
+    with on_one_core():
+        await load(port, call, connections=16, seconds=min(1.0, seconds))
+        for connections in CONNECTIONS:
+            found[connections] = await load(port, call, connections=connections, seconds=seconds)
+            row(f"{name}, {connections} at once", found[connections])
+    return found
+
+
+async def stalls_at_half_load(port: int, call: Call, most: float, seconds: float) -> Stalls:
+    """How long a small request waits at worst, with half of the calls per second that the server can do.
+
+    At full load it would wait in a queue, which says nothing of a single long step.
+    """
+    stalls = Stalls()
+    with on_one_core():
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(watch_stalls, port, stalls)
+            await load(port, call, connections=8, seconds=seconds, rate=most / 2)
+            nursery.cancel_scope.cancel()
+    return stalls
+
+
+async def extractor_alone(net: FakenetProcess, seconds: float) -> float:
+    """Pages per second of the long article through the worker processes, without a server or a network."""
+    url = net.urls["web"] + LONG
+    async with httpx.AsyncClient(trust_env=False) as client:
+        answer = await client.get(url)
+    document = Document(url, url, answer.content, answer.headers["content-type"])
+    done = 0
+    processes = os.cpu_count() or 2
+
+    async def work(end: float) -> None:
+        nonlocal done
+        while time.perf_counter() < end:
+            await extract(document)
+            done += 1
+
+    async with open_workers(processes):
+        for warm in (True, False):
+            done, started = 0, time.perf_counter()
+            async with trio.open_nursery() as nursery:
+                for _ in range(processes):
+                    nursery.start_soon(work, started + (1.0 if warm else seconds))
+    return done / (time.perf_counter() - started)
+
+
+async def in_flight(server: ServerProcess, net: FakenetProcess, call: Call, fault_at: str) -> float:
+    """Main process's growth in kB per call, with IN_FLIGHT of them waiting for a slow remote."""
+    port = int(server.url.rpartition(":")[2])
+    idle = resident_mb(server.process)
+    net.play(fault_at, "latency", seconds=IN_FLIGHT_LATENCY)
+    figures = Figures()
+    peak = idle
+
+    async def run() -> None:
+        nonlocal figures
+        figures = await burst(port, call, IN_FLIGHT)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(run)
+        for _ in range(int(IN_FLIGHT_LATENCY / 0.1)):
+            await trio.sleep(0.1)
+            peak = max(peak, resident_mb(server.process))
+    net.reset()
+    row(f"{call.tool}, {IN_FLIGHT} in flight at {IN_FLIGHT_LATENCY:g} s each", figures)
+    say(f"  {'':<44} {idle:8.0f} MB idle   {peak:.0f} MB at the peak   {resident_mb(server.process):.0f} MB after")
+    return (peak - idle) * 1024 / IN_FLIGHT
+
+
+async def bench(seconds: float, directory: Path) -> None:
+    with fakenet_process() as net:
+        os.sched_setaffinity(net.pid, {max(os.sched_getaffinity(0))})
+        search = Call("web_search", {"query": "type k thermocouple"})
+        read = Call("read_page", {"url": net.urls["web"] + LONG})
+
+        say("an empty tool on the bare SDK")
+        with bare_server() as port:
+            await _up(port)
+            bare = await measure(port, "empty", Call("empty", {}), seconds)
+            bare_old = await measure(port, "empty, older client", Call("empty", {}, LEGACY), seconds)
+
+        say("\nour server")
+        started = time.perf_counter()
+        with server_process(environment(net), directory) as server:
+            port = int(server.url.rpartition(":")[2])
+            first = await burst(port, search, 1)
+            cold = time.perf_counter() - started
+            idle_mb = resident_mb(server.process, with_children=True)
+            searched = await measure(port, "web_search", search, seconds)
+            old = await measure(port, "web_search, older client", Call(search.tool, search.arguments, LEGACY), seconds)
+            pages = await measure(port, "read_page, 60 kB article", read, seconds)
+            stalls = await stalls_at_half_load(port, read, pages[16].rate, seconds)
+            search_kb = await in_flight(server, net, search, "searxng")
+            read_kb = await in_flight(server, net, read, "web")
+            whole_mb = resident_mb(server.process, with_children=True)
+        alone = await extractor_alone(net, seconds)
+
+    say("\nshares")
+    rate = searched[16].rate / bare[16].rate
+    share("web_search / empty tool, calls per second, 16 at once", rate, ">= 0.45", rate >= 0.45)
+    rate = old[16].rate / bare_old[16].rate
+    share("the same for an older client", rate, ">= 0.45", rate >= 0.45)
+    rate = pages[16].rate / alone
+    share(f"read_page / extractor alone ({alone:.0f} pages/s)", rate, ">= 0.80", rate >= 0.80)
+    spread = searched[64].quantile(0.99) / searched[64].quantile(0.5)
+    share("web_search, p99 / p50, 64 at once", spread, "< 3", spread < 3)
+    stall = stalls.longest * 1000
+    share(f"longest stall in ms, {stalls.asked} probes", stall, "< 50", stall < 50)
+    share("kB per web_search in flight", search_kb, "< 100", search_kb < 100)
+    share("kB per read_page in flight", read_kb, "< 100", read_kb < 100)
+    share("s from start to the first answer", cold, "< 1.5", cold < 1.5 and not first.errors)
+    share("MB idle after the first call, with its workers", idle_mb, "< 120", idle_mb < 120)
+    say(f"  MB at the end, with its workers {whole_mb:.0f}")
+
+
+async def _up(port: int) -> None:
+    while True:
+        try:
+            await (await trio.open_tcp_stream("127.0.0.1", port)).aclose()
+            return
+        except OSError:
+            await trio.sleep(0.05)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.latency", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=3.0, help="length of each measurement")
+    with tempfile.TemporaryDirectory() as directory:
+        trio.run(bench, parser.parse_args().seconds, Path(directory) / "server")
+
+
+if __name__ == "__main__":
+    main()
