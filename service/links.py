@@ -11,7 +11,7 @@ _TOKEN = re.compile(r"\\[^\n]|`+|!\[|\[|\]|<(?:https?://|mailto:)[^\s<>]{1,4000}
 _TITLE = {'"': '"', "'": "'", "(": ")"}
 # A destination longer or nested deeper than this is not taken for one, which also keeps the scan linear.
 _MAX_DESTINATION_CHARS = 4096
-_MAX_NESTING = 32
+_MAX_NESTING = 8
 _MAX_LABEL_CHARS = 300
 _BRACKETED = re.compile(r"<[^<>\n]{0,4096}>")
 _REFERENCE = re.compile(r"\[([^\[\]\n]{0,300})\]")

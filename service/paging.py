@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
-from bisect import bisect_right
+from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -62,22 +62,29 @@ def cut(text: str, offset: int, limit: int) -> Piece:
 
 
 def _boundary(text: str, start: int, most: int) -> int:
-    """The best place in `start`+1..`most` to end a piece that begins at `start`."""
+    """The best place in `start`+1..`most` to end a piece that begins at `start`.
+
+    Far from the start is better than near, so that a heading does not stand alone; and outside of fenced code better
+    than inside, unless next to nothing would be left of the piece.
+    """
     fences = _fence_lines(text, most)
-    half = start + (most - start) // 2
-    for low in (half, start):
+    room = most - start
+    for low, may_split_code in ((room // 2, False), (room // 10, False), (room // 2, True), (0, True)):
         for pattern in (_PARAGRAPH, _SENTENCE):
-            ends = [end for end in _ends(pattern, text, low, most) if end > start]
-            outside = [end for end in ends if not _is_inside_fence(fences, end)]
-            if outside or ends:
-                return (outside or ends)[-1]
-    words = [end for end in _ends(_SPACE, text, start, most) if end > start]
-    unspaced = _last_unspaced(text, start, most)
-    return max([*words[-1:], *unspaced], default=0) or _whole_character(text, start, most)
+            ends = _ends(pattern, text, start + low, most)
+            end = _last_whole(text, ends if may_split_code else _outside(fences, ends), start)
+            if end:
+                return end
+    space = _last_whole(text, _ends(_SPACE, text, start, most), start)
+    return max(space, _last_unspaced(text, start, most)) or _whole_character(text, start, most)
+
+
+def _last_whole(text: str, ends: Sequence[int], start: int) -> int:
+    """The last of `ends` past `start` that tears no character from its mark; 0 if there is none."""
+    return next((end for end in reversed(ends) if end > start and _is_whole(text, end)), 0)
 
 
 def _ends(pattern: re.Pattern[str], text: str, low: int, most: int) -> list[int]:
-    """Ends of matches in `low`..`most`; white space that runs over `most` stays with the next piece from there on."""
     return [match.end() for match in pattern.finditer(text, low, most)]
 
 
@@ -96,24 +103,21 @@ def _fence_lines(text: str, most: int) -> list[int]:
     return lines
 
 
-def _is_inside_fence(lines: Sequence[int], end: int) -> bool:
-    return bisect_right(lines, end - 1) % 2 == 1
+def _outside(fences: Sequence[int], ends: Sequence[int]) -> list[int]:
+    """Those of `ends` that lie between blocks of code. A cut right before a fence is outside of it."""
+    return [end for end in ends if bisect_left(fences, end) % 2 == 0]
 
 
-def _last_unspaced(text: str, start: int, most: int) -> list[int]:
-    """The last place before which stands a letter of a script without spaces, as a list of one or none."""
-    for end in range(most, max(start, most - 200), -1):
-        if _UNSPACED.match(text, end - 1) and _is_whole(text, end):
-            return [end]
-    return []
+def _last_unspaced(text: str, start: int, most: int) -> int:
+    """The last place near `most` behind a letter of a script without spaces; 0 if there is none."""
+    nearby = range(most, max(start, most - 200), -1)
+    return next((end for end in nearby if _UNSPACED.match(text, end - 1) and _is_whole(text, end)), 0)
 
 
 def _whole_character(text: str, start: int, most: int) -> int:
     """The last place in `start`+1..`most` between two characters as a reader sees them."""
-    for end in range(most, max(start, most - 100), -1):
-        if _is_whole(text, end):
-            return end
-    return most
+    nearby = range(most, max(start, most - 100), -1)
+    return next((end for end in nearby if _is_whole(text, end)), most)
 
 
 def _is_whole(text: str, end: int) -> bool:
@@ -133,8 +137,9 @@ def _is_flag_letter(character: str) -> bool:
 
 
 def _flag_letters_before(text: str, end: int) -> int:
+    """How many of them stand before `end`; a row longer than any text has is not counted to its start."""
     count = 0
-    while count < end and _is_flag_letter(text[end - 1 - count]):
+    while count < min(end, 200) and _is_flag_letter(text[end - 1 - count]):
         count += 1
     return count
 
