@@ -70,8 +70,13 @@ def ssl_context() -> ssl.SSLContext:
 
 
 @asynccontextmanager
-async def open_stand(type_name: str, case: Case, context: ssl.SSLContext, **moved: str) -> AsyncIterator[Stand]:
-    """A type on the real transport. `moved` gives other base URLs to remotes than those that listen."""
+async def open_stand(
+    type_name: str, case: Case, context: ssl.SSLContext, *, proxy: str | None = None, **moved: str
+) -> AsyncIterator[Stand]:
+    """A type on the real transport, through a proxy where one is given.
+
+    `moved` gives other base URLs to remotes than those that listen.
+    """
     async with open_fakenet([type_name]) as net:
         provider = vendor(type_name).build(net.urls | moved, KEY_CANARY)
         urls = [urlsplit(url) for name, url in (net.urls | moved).items() if name != "web"]
@@ -81,6 +86,7 @@ async def open_stand(type_name: str, case: Case, context: ssl.SSLContext, **move
             provider=provider,
             roles=frozenset({case.role}),
             exempt=frozenset((url.hostname or "", url.port or 0) for url in urls),
+            proxy=proxy,
             secrets=(KEY_CANARY,),
         )
         guard = Guard(allow_private=case.table != "vendor")

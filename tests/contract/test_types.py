@@ -28,6 +28,7 @@ DEADLINE = 10.0
 PATIENCE = 0.1
 
 every_case = pytest.mark.parametrize(("name", "case"), PLAYED, ids=case_id)
+VENDORS = [pair for pair in PLAYED if pair[1].table == "vendor"]
 
 
 # --- what a type is ---------------------------------------------------------------------------------------------------
@@ -210,7 +211,35 @@ async def test_refused_connection_is_unavailable(name, case, ssl_context, caplog
         check_nothing_leaks(error, our_lines(caplog))
 
 
-@pytest.mark.parametrize(("name", "case"), [pair for pair in PLAYED if pair[1].table == "vendor"], ids=case_id)
+@every_case
+@pytest.mark.parametrize("scheme", ["http", "socks5h"])
+async def test_dead_proxy_is_unavailable_and_nobody_is_asked_past_it(name, case, scheme, ssl_context, caplog):
+    caplog.set_level("DEBUG")
+    async with closed_port() as nobody:
+        proxy = nobody.replace("http://", f"{scheme}://user:{KEY_CANARY}@")
+        async with open_stand(name, case, ssl_context, proxy=proxy) as stand:
+            with trio.fail_after(DEADLINE):
+                error = await outcome(stand)
+
+            assert case.table == "any" or error.kind is Kind.UNAVAILABLE
+            assert stand.remote.calls == 0
+            check_nothing_leaks(error, our_lines(caplog))
+
+
+@pytest.mark.parametrize(("name", "case"), VENDORS, ids=case_id)
+async def test_remote_that_speaks_no_tls_is_unavailable_and_never_asked_in_plain_text(name, case, ssl_context):
+    async with open_stand(name, case, ssl_context) as stand:
+        plain = stand.remote.url
+        urls = stand.net.urls | {case.remote: plain.replace("http://", "https://")}
+        provider = vendor(name).build(urls, KEY_CANARY)
+        with trio.fail_after(DEADLINE):
+            error = await outcome(dataclasses.replace(stand, provider=provider))
+
+        assert error.kind is Kind.UNAVAILABLE
+        assert stand.remote.calls == 0
+
+
+@pytest.mark.parametrize(("name", "case"), VENDORS, ids=case_id)
 @pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
 async def test_redirect_of_a_vendor_is_malformed_and_followed_nowhere(name, case, code, ssl_context, caplog):
     caplog.set_level("DEBUG")

@@ -189,6 +189,9 @@ async def _read_request(stream: trio.SocketStream, buffer: bytearray, remote: st
     while (end := buffer.find(b"\r\n\r\n")) < 0:
         if len(buffer) > MAX_HEAD_BYTES or not await _more(stream, buffer):
             return None
+        if not buffer[:1].isalpha():  # a TLS handshake, say
+            await stream.send_all(Answer(400, content_type="").raw())
+            return None
     lines = bytes(buffer[:end]).decode("latin-1").split("\r\n")
     del buffer[: end + 4]
     at = trio.current_time()
