@@ -133,7 +133,7 @@ class Pipelines:
         outcome: Outcome | None = None
         with self._deadlines.until(min(deadline_at, trio.current_time() + RERANK_TIMEOUT)):
             outcome = await ref.ask(ranking)
-        return outcome
+        return outcome  # noqa: RET504 (the scope may have ended the ask)
 
 
 def _ranked_text(hit: Hit) -> str:

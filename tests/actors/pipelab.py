@@ -9,6 +9,7 @@ from datetime import date
 from typing import Any
 
 import trio
+from trio.testing import wait_all_tasks_blocked
 
 from actors.options import Orders, PipelineOptions
 from actors.pipelines import Pipelines
@@ -55,6 +56,11 @@ class Lab:
 
     def tell(self, event: str, fields: dict[str, Any]) -> None:
         self.told.append((trio.current_time(), event, fields))
+
+    async def in_flight(self) -> int:
+        """How many calls are still running once every actor has come to rest."""
+        await wait_all_tasks_blocked()
+        return sum(ref.statistics().in_flight for ref in self.supervisor.refs.values())
 
     def calls(self, name: str) -> list[float]:
         return self.providers[name].calls
