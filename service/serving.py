@@ -1,0 +1,73 @@
+"""The runtime on its transport: HTTP with its routes and gate, or stdio."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Sequence
+
+import trio
+
+from service.app import HttpApp, open_session_manager, warn_of_open_routes
+from service.gate import Gate, is_loopback
+from service.protocol import make_server
+from service.runtime import Runtime, open_runtime
+from service.server import open_listeners, serve_http
+from service.settings import Settings
+from service.stats import Desk as StatsDesk
+from service.stdio import serve_stdio
+
+OPEN_PAGES = frozenset({"/healthz"})
+
+
+async def serve(settings: Settings) -> None:
+    """Serve over the transport of the settings until a signal, or over stdio the client, ends it.
+
+    Raises CannotListen before anything is started where the port is taken, and SettingsError for wrong instances.
+    """
+    if settings.mcp_transport == "stdio":
+        async with open_runtime(settings) as runtime:
+            await serve_stdio(make_server(runtime.service, runtime.identity, runtime.texts))
+        return
+    listeners = open_listeners(settings.mcp_host, settings.mcp_port)
+    try:
+        async with open_runtime(settings) as runtime:
+            await serve_runtime(runtime, listeners)
+    finally:
+        for listener in listeners:
+            listener.close()
+
+
+async def serve_runtime(
+    runtime: Runtime,
+    listeners: Sequence[socket.socket],
+    *,
+    task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """Serve an open runtime over HTTP until SIGTERM, then end in the order of SPEC section 6."""
+    settings = runtime.settings
+    gate = Gate(
+        is_loopback(settings.mcp_host),
+        settings.mcp_allowed_hosts,
+        settings.mcp_allowed_origins,
+        settings.mcp_bearer_token,
+    )
+    stats = StatsDesk(
+        runtime.identity,
+        settings.toolset,
+        runtime.calls,
+        runtime.uptime,
+        runtime.statistics,
+        runtime.redactor.text,
+    )
+    pages = stats.pages()
+    manager = open_session_manager(make_server(runtime.service, runtime.identity, runtime.texts))
+    app = HttpApp(manager.handle_request, gate, pages, mcp_path=settings.mcp_path, open_pages=OPEN_PAGES)
+    warn_of_open_routes(gate, settings.mcp_host, (settings.mcp_path, *sorted(set(pages) - OPEN_PAGES)))
+    async with manager.run():
+        await serve_http(
+            app,
+            listeners,
+            keep_alive=settings.http_keep_alive,
+            shutdown=runtime.shutdown,
+            task_status=task_status,
+        )
