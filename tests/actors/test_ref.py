@@ -104,9 +104,10 @@ async def test_an_asker_who_leaves_while_waiting_for_a_slot_gives_it_back(autoju
 async def test_an_asker_who_leaves_during_the_spend_starts_no_call(autojump_clock):
     class Slow(MemoryLedger):
         async def spend(self, name, limit, units, wall_now):
+            spend = await super().spend(name, limit, units, wall_now)
             with trio.CancelScope(shield=True):
                 await trio.sleep(1)
-            return await super().spend(name, limit, units, wall_now)
+            return spend
 
     provider = Scripted()
     async with acting(provider, ledger=Slow(), limit=Limit(9, "day"), rate=Rate(1, 45.0)) as ref:
