@@ -32,6 +32,12 @@ WALL_TITLE = _any(
     r"robot or human\?",
     r"security check",
     r"ddos protection by",
+    r"ddos-guard",
+    r"vercel security checkpoint",
+    r"client challenge",
+    r"sucuri website firewall",
+    r"blocked by network security",
+    r"before you continue to (?:google|youtube)",
 )
 
 # What stands under such a heading.
@@ -44,6 +50,8 @@ WALL_BODY = _any(
     r"review the security of your connection",
     r"you don(?:'|’)t have permission to access",
     r"unusual (?:traffic|activity)",
+    r"the requested url was rejected",
+    r"automated queries",
     r"complete the (?:captcha|security check|challenge)",
     r"solve the captcha",
     r"you have been blocked",
@@ -51,7 +59,9 @@ WALL_BODY = _any(
 )
 
 # Numbers that only a blocking service prints, and people who ask about it in a forum.
-INCIDENT = _any(r"incapsula incident id", r"reference #18\.[0-9a-f]", r"ray id: ?[0-9a-f]{8,}")
+INCIDENT = _any(
+    r"incapsula incident id", r"reference #18\.[0-9a-f]", r"ray id: ?[0-9a-f]{8,}", r"your support id is:? ?[0-9]{6,}"
+)
 
 # Where a consent or captcha page stands (bot-walls.md sections 2 and 4).
 WALL_ADDRESS = re.compile(

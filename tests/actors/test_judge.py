@@ -130,6 +130,10 @@ WALLS = [
     ("example.com", "## Checking your browser\n\nThis process is automatic."),
     ("", "# Are you a robot?\n\nWe have detected unusual activity from your network."),
     ("DDoS protection by Shield", "Wait."),
+    ("Vercel Security Checkpoint", "We're verifying your browser"),
+    ("Request Rejected", "The requested URL was rejected. Your support ID is: 1234567890123"),
+    ("Reddit", "# You've been blocked by network security.\n\nTo continue, log in to your account."),
+    ("Before you continue to YouTube", "We use cookies and data. " + _text(200)),
 ]
 
 

@@ -25,7 +25,7 @@ from providers._contract import (
 from tests.actors.pipelab import URL, good, laboratory, many, row, thin
 from tests.actors.test_walk import read
 
-HISTORIES = 200
+HISTORIES = 100
 
 
 @pytest.fixture(autouse=True)
