@@ -1,7 +1,7 @@
 """Reads labelled real pages through a whole server, with the SDK's client, and scores what comes back.
 
-`python -m tests.bench.corpus FOLDER`, where FOLDER holds `pages/ID.html.gz`, `labels.jsonl` and `score.py`. The pages are
-served over loopback. Ends with 1 if a page crashed or timed out, or the F1 is below that of plain trafilatura.
+`python -m tests.bench.corpus FOLDER`, where FOLDER holds `pages/ID.html.gz`, `labels.jsonl` and `score.py`. The pages
+are served over loopback. Ends with 1 if a page crashed or timed out, or the F1 is below that of plain trafilatura.
 """
 
 from __future__ import annotations
