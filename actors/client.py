@@ -57,6 +57,3 @@ class _NoCookies(CookieJar):
 
     def extract_cookies(self, response: Any, request: Any) -> None:
         pass
-
-    def set_cookie(self, cookie: Any) -> None:
-        pass

@@ -146,7 +146,7 @@ class _Visit:
         try:
             text = location if _ABSOLUTE.match(location) else _joined(hop, location)
             return _without_fragment(parse_url(text, allow_private=True, limit=MAX_REDIRECT_CHARS))
-        except (InvalidUrl, NotAllowed) as error:
+        except (InvalidUrl, NotAllowed, httpx.InvalidURL) as error:
             raise Refused("address not allowed", evidence=self.evidence) from error
 
     def document(self, url: str, response: httpx.Response, downgraded: bool) -> Document:
@@ -172,7 +172,4 @@ def _joined(hop: httpx.URL, location: str) -> str:
         return f"{hop.scheme}:{location}"
     # Joining encodes what the rules on text would refuse.
     check_text(location, limit=MAX_REDIRECT_CHARS)
-    try:
-        return str(hop.join(location))
-    except httpx.InvalidURL as error:
-        raise InvalidUrl("location") from error
+    return str(hop.join(location))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import ssl
 from collections.abc import Sequence
 
@@ -41,7 +42,7 @@ def dial_that(failing: Failing) -> Wires:
         wires.dialled.append((address, port))
         if address in failing:
             delay = failing[address]
-            await (trio.sleep_forever() if delay is None else trio.sleep(delay))
+            await trio.sleep(math.inf if delay is None else delay)
             raise ConnectionRefusedError(address)
         return trio.testing.memory_stream_pair()[0]
 
@@ -260,7 +261,7 @@ async def test_a_handshake_that_is_cut_off_may_be_tried_again() -> None:
 
 
 async def test_a_handshake_without_end_is_given_up_and_closed(autojump_clock: trio.testing.MockClock) -> None:
-    near, far = trio.testing.memory_stream_pair()
+    near, _far = trio.testing.memory_stream_pair()
 
     with trio.fail_after(100), pytest.raises(httpcore2.ConnectError, match=r"^tls: no handshake within 10 s$"):
         await Stream(near).start_tls(ssl.create_default_context(), "a.example.com")
@@ -270,7 +271,7 @@ async def test_a_handshake_without_end_is_given_up_and_closed(autojump_clock: tr
 
 
 async def test_a_cancelled_handshake_closes_its_socket() -> None:
-    near, far = trio.testing.memory_stream_pair()
+    near, _far = trio.testing.memory_stream_pair()
 
     with trio.move_on_after(0.01):
         await Stream(near).start_tls(ssl.create_default_context(), "a.example.com")

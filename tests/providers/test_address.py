@@ -91,7 +91,7 @@ def test_public_addresses_are_allowed() -> None:
     "text",
     [
         "", "   ", "https://example.com/" + "a" * 2048, "ftp://example.com/", "example.com", "http:example.com",
-        "http://", "http:///x", "http://?x", "https://user@example.com/", "https://@example.com/", "http://a\\b.com/",
+        "http://", "http://:80/", "http:///x", "http://?x", "https://user@example.com/", "https://@example.com/", "http://a\\b.com/",
         "http://exa\u0000mple.com/", "http://example.com/\u007f", "http://example.com/\u0085", "http://example.com/\ud800",
         "http://example.com/a\nb", "http://exam\u00adple.com/", "http://exam\u200bple.com/", "http://exa mple.com/",
         "http://exa\u00a0mple.com/", "http://exa\u2028mple.com/", "http://exa\ue000mple.com/", "http://example%2ecom/",

@@ -140,9 +140,11 @@ async def test_a_loop_is_an_end(location: str) -> None:
 @pytest.mark.parametrize(
     "location",
     [
-        "http://169.254.169.254/", "//169.254.169.254/", "file:///etc/passwd", "gopher://x.example.com/", "javascript:alert(1)",
-        "https://user:pw@b.example.com/", "https://b.example.com:6379/", "/a\\b", "https://b.example.com\\@c.example.com/",
-        "/" + "a" * 5000, "https:b", "http://2130706433/", "//", "//[x", "/caf\u0085",
+        "http://169.254.169.254/", "//169.254.169.254/", "file:///etc/passwd", "gopher://x.example.com/",
+        "javascript:alert(1)",
+        "https://user:pw@b.example.com/", "https://b.example.com:6379/", "/a\\b",
+        "https://b.example.com\\@c.example.com/",
+        "/" + "a" * 5000, "https:b", "http://2130706433/", "//", "//[x", "", "/caf\u0085",
     ],
 )  # fmt: skip
 async def test_a_redirect_to_what_is_not_allowed_is_refused(location: str) -> None:
@@ -194,6 +196,7 @@ async def test_a_status_that_is_no_page_carries_its_evidence(
     [
         (httpx.ConnectError("no"), Unavailable),
         (httpx.RemoteProtocolError("no"), Malformed),
+        (httpx.InvalidURL("no"), Refused),
     ],
 )
 async def test_a_failed_connection_carries_its_evidence(error: Exception, kind: type) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from email.utils import format_datetime
 from datetime import UTC, datetime
+from email.utils import format_datetime
 
 import httpx
 import pytest
@@ -73,8 +73,10 @@ def test_503_with_retry_after_is_a_rate_limit() -> None:
         (None, 60), ("", 60), ("soon", 60), ("NaN", 60), ("inf", 60), ("1e400", 60), ("0x10", 60), ("1 2", 60),
         ("7", 7), (" 7 ", 7), ("2.5", 2.5), ("+3", 3), ("0", 1), ("-5", 1), ("-" + "9" * 400, 1),
         ("1" + "0" * 30, 86400), ("9" * 5000, 86400), ("86401", 86400), ("\u0667", 60),
-        ("Tue, 01 Sep 2026 12:00:45 GMT", 45), ("Tue, 01 Sep 2026 11:00:00 GMT", 1), ("Tue, 01 Sep 2099 12:00:00 GMT", 86400),
-        ("Tuesday, 01-Sep-26 12:00:45 GMT", 45), ("Tue, 01 Sep 9999999999 12:00:00 GMT", 60), ("Tue, 99 Sep 2026 12:00:00 GMT", 60),
+        ("Tue, 01 Sep 2026 12:00:45 GMT", 45), ("Tue, 01 Sep 2026 11:00:00 GMT", 1),
+        ("Tue, 01 Sep 2099 12:00:00 GMT", 86400),
+        ("Tuesday, 01-Sep-26 12:00:45 GMT", 45), ("Tue, 01 Sep 9999999999 12:00:00 GMT", 60),
+        ("Tue, 99 Sep 2026 12:00:00 GMT", 60),
     ],
 )  # fmt: skip
 def test_retry_after_in_every_form(text: str | None, seconds: float) -> None:

@@ -96,7 +96,8 @@ async def test_a_redirect_of_a_vendor_is_malformed_and_not_followed() -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        b"", b"<html>captcha SECRET</html>", b'{"key": "SECRET"', b"[" * 1_00_000, b'{"a": NaN}', b"[Infinity]", b"[-Infinity]",
+        b"", b"<html>captcha SECRET</html>",
+        b'{"key": "SECRET"', b"[" * 1_00_000, b'{"a": NaN}', b"[Infinity]", b"[-Infinity]",
         b"[1e999]", b'{"a":' + b"9" * 5000 + b"}", b"\xff\xfe\x00", b"{'a': 1}", b"[1,]",
     ],
 )  # fmt: skip
