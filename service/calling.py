@@ -133,15 +133,15 @@ async def call_tool(tool: Tool, desk: Desk, given: Mapping[str, Any], tell: Tell
 async def each(
     values: Sequence[Value], ask: Callable[[Value], Awaitable[Result]], *, at_once: int | None = None
 ) -> list[Result]:
-    """Ask for every value, `at_once` of them at a time, and return the results in the order of the values."""
+    """Ask for every value, `at_once` of them at a time from the first on, and return the results in order."""
     results: dict[int, Result] = {}
-    limiter = trio.CapacityLimiter(at_once or max(1, len(values)))
+    waiting = iter(enumerate(values))
 
-    async def ask_one(index: int, value: Value) -> None:
-        async with limiter:
+    async def work() -> None:
+        for index, value in waiting:
             results[index] = await ask(value)
 
     async with trio.open_nursery() as nursery:
-        for index, value in enumerate(values):
-            nursery.start_soon(ask_one, index, value)
+        for _ in range(min(at_once or len(values), len(values))):
+            nursery.start_soon(work)
     return [results[index] for index in range(len(values))]

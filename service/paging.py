@@ -9,9 +9,10 @@ import re
 import sys
 from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from itertools import chain, islice
 from unicodedata import category, combining
 
 from actors.results import ReadResult
@@ -21,7 +22,12 @@ _PARAGRAPH = re.compile(r"\n[ \t]*\n\s*")
 # stops of scripts that put no space between sentences end one by themselves. A line ends one too: lists, tables, code.
 _SENTENCE = re.compile(r"[.!?…؟।۔][)\]\"'»”’*_]*\s+|[。！？][」』）”’]*\s*|\n\s*")
 _SPACE = re.compile(r"\s+")
-_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_FENCE_LINE = re.compile(r"\n {0,3}(`{3,}|~{3,})")
+# Bounds on the work for one cut, far past what an ordinary page needs: how far back from the limit a stop is looked
+# for, and how many fences are followed. A page of a million characters is cut within milliseconds so.
+LOOK_BACK_CHARS = 20_000
+MAX_FENCES = 10_000
 _JOINERS = "\u200d\u200c"
 # Scripts written without spaces: a cut between two of these letters is not inside a word as a reader sees it.
 _UNSPACED = re.compile(
@@ -69,43 +75,57 @@ def _boundary(text: str, start: int, most: int) -> int:
     """
     fences = _fence_lines(text, most)
     room = most - start
-    for low, may_split_code in ((room // 2, False), (room // 10, False), (room // 2, True), (0, True)):
+
+    def fits(end: int) -> bool:
+        return end > start and _is_whole(text, end)
+
+    def fits_outside(end: int) -> bool:
+        return _is_outside(fences, end) and fits(end)
+
+    far = most - LOOK_BACK_CHARS
+    for low, accepts in ((room // 2, fits_outside), (room // 10, fits_outside), (room // 2, fits), (0, fits)):
         for pattern in (_PARAGRAPH, _SENTENCE):
-            ends = _ends(pattern, text, start + low, most)
-            end = _last_whole(text, ends if may_split_code else _outside(fences, ends), start)
+            end = _last_end(pattern, text, max(start + low, far), most, accepts)
             if end:
                 return end
-    space = _last_whole(text, _ends(_SPACE, text, start, most), start)
+    space = _last_end(_SPACE, text, max(start, far), most, fits)
     return max(space, _last_unspaced(text, start, most)) or _whole_character(text, start, most)
 
 
-def _last_whole(text: str, ends: Sequence[int], start: int) -> int:
-    """The last of `ends` past `start` that tears no character from its mark; 0 if there is none."""
-    return next((end for end in reversed(ends) if end > start and _is_whole(text, end)), 0)
-
-
-def _ends(pattern: re.Pattern[str], text: str, low: int, most: int) -> list[int]:
-    return [match.end() for match in pattern.finditer(text, low, most)]
+def _last_end(pattern: re.Pattern[str], text: str, low: int, most: int, accepts: Callable[[int], bool]) -> int:
+    """The last end of a match in `low`..`most` that is accepted, 0 if there is none; looked for from behind."""
+    width = 4096
+    high = most
+    while high > low:
+        first = max(low, most - width)
+        # Ends past `high` were looked at in the round before.
+        ends = [match.end() for match in pattern.finditer(text, first, most)]
+        found = next((end for end in reversed(ends) if end <= high and accepts(end)), 0)
+        if found:
+            return found
+        high, width = first, width * 8
+    return 0
 
 
 def _fence_lines(text: str, most: int) -> list[int]:
-    """Offsets of the lines that open and close fenced code, in turn."""
+    """Offsets where fenced code opens and closes, in turn; of a page that is nothing but fences, not all."""
     lines: list[int] = []
     opened = ""
-    for match in _FENCE.finditer(text, 0, most):
+    matches = chain([_FENCE.match(text, 0, most)], _FENCE_LINE.finditer(text, 0, most))
+    for match in islice(filter(None, matches), MAX_FENCES):
         mark = match.group(1)
         if not opened:
             opened = mark
-            lines.append(match.start())
+            lines.append(match.start() + match.group().startswith("\n"))
         elif mark[0] == opened[0] and len(mark) >= len(opened):
             opened = ""
             lines.append(match.end())
     return lines
 
 
-def _outside(fences: Sequence[int], ends: Sequence[int]) -> list[int]:
-    """Those of `ends` that lie between blocks of code. A cut right before a fence is outside of it."""
-    return [end for end in ends if bisect_left(fences, end) % 2 == 0]
+def _is_outside(fences: Sequence[int], end: int) -> bool:
+    """Whether `end` lies between blocks of code; right before a fence is outside of it."""
+    return bisect_left(fences, end) % 2 == 0
 
 
 def _last_unspaced(text: str, start: int, most: int) -> int:

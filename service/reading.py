@@ -183,7 +183,7 @@ async def search_and_read(call: Call) -> Answer:
     text = failure or answers.found_and_read_text(searched, reads, frame)
     ok = sum(read.result.status == "success" for read in reads)
     facts = search_facts([searched])
-    return Answer(text, data, failure is not None, facts | {"ok": ok, "billed": facts["billed"] + _billed(reads)})
+    return Answer(text, data, failure is not None, facts | {"pages": ok, "billed": facts["billed"] + _billed(reads)})
 
 
 def _item_of(call: Call, merged: MergedHit) -> Item:

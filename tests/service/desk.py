@@ -129,4 +129,3 @@ class Bench:
         pages = self.stats_desk().pages()
         open_pages = frozenset({"/healthz"})
         return HttpApp(manager.asgi_app, gate or Gate(), pages, open_pages=open_pages, **fields), manager
-

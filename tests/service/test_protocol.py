@@ -1,0 +1,202 @@
+"""The service behind the protocol: refusals, counters, log lines, progress, and what a client is told of the server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mcp_types
+import pytest
+import trio
+from mcp.client.client import Client
+from mcp.shared.exceptions import MCPError
+from structlog.testing import capture_logs
+from trio.testing import wait_all_tasks_blocked
+
+from actors.results import Report, Step
+from providers._contract import Kind
+from service.protocol import WEBSITE
+from tests.service.desk import Bench, FakeBackend, found, hit, page, unfound, unread
+
+ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])
+
+
+@ERAS
+async def test_a_client_is_told_who_the_server_is_and_that_it_has_tools_only(mode: Any) -> None:
+    async with Client(Bench().server, mode=mode) as client:
+        info = client.server_info
+        capabilities = client.server_capabilities
+
+        assert info is not None
+        assert (info.name, info.version, info.website_url) == ("research-mcp", "1.2.3", WEBSITE)
+        assert info.title == "Research: search and read the web"
+        assert "search_and_read for research" in (client.instructions or "")
+        assert capabilities is not None
+        assert capabilities.model_dump(exclude_none=True) == {"tools": {"list_changed": False}}
+
+
+async def test_the_list_of_tools_may_be_cached() -> None:
+    async with Client(Bench().server, mode="auto") as client:
+        listed = await client.list_tools()
+
+    assert (listed.ttl_ms, listed.cache_scope) == (300_000, "public")
+
+
+@ERAS
+async def test_an_unknown_tool_is_a_protocol_error(mode: Any) -> None:
+    async with Client(Bench().server, mode=mode) as client:
+        with pytest.raises(MCPError) as caught:
+            await client.call_tool("web_serach", {})
+
+    assert caught.value.error.code == mcp_types.INVALID_PARAMS
+    assert caught.value.error.message == "Unknown tool: web_serach"
+
+
+async def test_progress_reaches_a_client_that_asked_for_it() -> None:
+    told: list[tuple[float, str | None]] = []
+
+    async def listen(progress: float, _total: float | None, message: str | None) -> None:
+        told.append((progress, message))
+
+    async def respond(_query: Any) -> Any:
+        await wait_all_tasks_blocked()
+        return found(hit(1))
+
+    events: list[tuple[str, dict[str, str | int]]] = [("asking", {"count": 2}), ("trying", {"instance": "jina"})]
+    bench = Bench(FakeBackend(respond, events=events))
+    async with Client(bench.server, mode="legacy") as client:
+        await client.call_tool("web_search", {"query": "q"}, progress_callback=listen)
+        await client.call_tool("web_search", {"query": "q"})
+
+    assert told == [(1.0, "asking 2 search providers"), (2.0, "trying jina")]
+
+
+@ERAS
+async def test_nulls_survive_the_way_to_the_client(mode: Any) -> None:
+    async with Client(Bench().server, mode=mode) as client:
+        result = await client.call_tool("web_search", {"query": "q"})
+
+    assert result.structured_content is not None
+    assert result.structured_content["results"][0]["error"] is None
+    assert result.structured_content["results"][0]["hits"][0]["published"] is None
+
+
+async def test_a_call_past_the_limit_is_told_so_at_once() -> None:
+    bench = Bench(FakeBackend(lambda _: trio.sleep_forever()), limit=1)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(lambda: bench.call("web_search", query="q"))
+        await wait_all_tasks_blocked()
+        with capture_logs() as lines:
+            answer = await bench.call("read_page", url="https://a.example/")
+        nursery.cancel_scope.cancel()
+
+    assert answer.is_error
+    assert answer.text == "too many calls at once: 1 are running; try again in a moment"
+    assert lines == [{"event": "read", "log_level": "info", "ok": False, "rejected": answer.text}]
+
+
+async def test_a_draining_service_says_so() -> None:
+    bench = Bench()
+    bench.calls.drain()
+
+    answer = await bench.call("web_search", query="q")
+
+    assert (answer.is_error, answer.text) == (True, "the server is shutting down; try again in a moment")
+
+
+async def test_a_bug_of_ours_is_a_sentence_and_a_logged_traceback() -> None:
+    def break_down(_query: Any) -> Any:
+        raise KeyError("secret detail")
+
+    bench = Bench(FakeBackend(break_down))
+
+    with capture_logs() as lines:
+        answer = await bench.call("web_search", query="q")
+
+    assert (answer.is_error, answer.text, answer.data) == (True, "internal server error", None)
+    assert [line["event"] for line in lines] == ["tool_crashed", "web_search"]
+    assert lines[1]["ok"] is False
+    assert bench.calls.statistics()["web_search"].failed == 1
+
+
+async def test_a_call_whose_client_left_is_logged_and_counted() -> None:
+    bench = Bench(FakeBackend(lambda _: trio.sleep_forever()))
+
+    with capture_logs() as lines:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(lambda: bench.call("web_search", query="q"))
+            await wait_all_tasks_blocked()
+            assert bench.calls.statistics()["web_search"].in_flight == 1
+            nursery.cancel_scope.cancel()
+
+    assert [(line["event"], line["ok"], line["cancelled"]) for line in lines] == [("web_search", False, True)]
+    assert bench.calls.statistics()["web_search"].in_flight == 0
+    assert bench.calls.statistics()["web_search"].failed == 1
+
+
+async def test_each_call_leaves_one_log_line() -> None:
+    reports = (
+        Report("duckduckgo", "ok", count=2, billed=0),
+        Report("brave", "ok", billed=1),
+        Report("searxng", "skipped", Kind.THROTTLED),
+    )
+    steps = (Step("trafilatura", "failed", Kind.BLOCKED), Step("jina", "ok", billed=3))
+    read = page("https://a.example/")
+    read = type(read)(**{name: getattr(read, name) for name in read.__slots__} | {"steps": steps, "provider": "jina"})
+    bench = Bench(FakeBackend(lambda query: found(hit(1), hit(2), reports=reports), on_read=lambda _: read))
+
+    with capture_logs() as lines:
+        await bench.call("web_search", query="q")
+        await bench.call("web_search", query=["q", "r"])
+        await bench.call("read_page", url="https://a.example/")
+        await bench.call("read_pages", urls=["https://a.example/", "https://b.example/"])
+        await bench.call("search_and_read", query="q")
+        await bench.call("web_search", query="")
+
+    for line in lines:
+        assert isinstance(line.pop("elapsed_ms"), int)
+    ran = ["duckduckgo", "brave"]
+    info = {"log_level": "info", "ok": True}
+    assert lines == [
+        {"event": "web_search", "query": "q", "instances": ran, "count": 2, "billed": 1, **info},
+        {"event": "web_search", "query": ["q", "r"], "instances": ran, "count": 4, "billed": 2, **info},
+        {
+            "event": "read",
+            "url": "https://a.example/",
+            "provider": "jina",
+            "steps": ["trafilatura:blocked", "jina:ok"],
+            "billed": 3,
+            **info,
+        },
+        {"event": "read_pages", "count": 2, "billed": 6, **info, "ok": 2},
+        {
+            "event": "search_and_read",
+            "query": "q",
+            "instances": ran,
+            "count": 2,
+            "pages": 2,
+            "billed": 7,
+            **info,
+        },
+        {"event": "web_search", "rejected": "query must not be empty", **info, "ok": False},
+    ]
+
+
+async def test_a_failed_call_is_logged_as_such() -> None:
+    bench = Bench(FakeBackend(lambda _: unfound(), on_read=lambda target: unread(target.url)))
+
+    with capture_logs() as lines:
+        await bench.call("web_search", query="q")
+        await bench.call("read_page", url="https://a.example/")
+
+    assert [line["ok"] for line in lines] == [False, False]
+
+
+def test_schemas_are_given_to_the_sdk_by_name() -> None:
+    service = Bench().service
+
+    schema = service.schema_of("read_page")
+
+    assert schema is not None
+    assert schema["required"] == ["url"]
+    assert service.schema_of("nope") is None
