@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 
 from actors.client import make_ssl_context, open_client
 from actors.deadlines import Deadlines
@@ -17,7 +16,7 @@ from actors.statistics import ActorStatistics, absent
 from actors.supervisor import Supervisor, open_supervisor
 from providers._workers import open_workers
 from service.arguments import Limits
-from service.calling import Desk, ToolOptions
+from service.calling import GRACE_SECONDS, Desk, ToolOptions
 from service.calls import Calls, Uptime
 from service.instances import Configured, build, log_states, secrets_of
 from service.protocol import Identity, Service
@@ -27,6 +26,7 @@ from service.settings import Settings
 from service.table import TABLE
 from service.texts import Texts
 from service.tools import research_tools
+from service.version import own_version
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Runtime:
     def hurry(self, at: float) -> None:
         """Let no running call outlive `at`, on trio's clock: pipelines return what they have, and tools shape it."""
         self.pipelines.shorten_deadlines(at)
-        self.deadlines.shorten(at)
+        self.deadlines.shorten(at + GRACE_SECONDS)
 
 
 @asynccontextmanager
@@ -147,11 +147,3 @@ def tool_options(settings: Settings) -> ToolOptions:
         read_batch_max_chars=settings.read_batch_max_chars,
         response_max_chars=settings.response_max_chars,
     )
-
-
-def own_version() -> str:
-    """The version of the installed package; `0` where it runs from a folder that was never installed."""
-    try:
-        return version("research-mcp")
-    except PackageNotFoundError:
-        return "0"

@@ -261,7 +261,15 @@ def test_a_reader_that_does_not_read_holds_nobody_up(monkeypatch: pytest.MonkeyP
     os.close(writer)
 
 
-def test_a_descriptor_that_does_not_block_is_waited_for() -> None:
+def test_a_descriptor_that_does_not_block_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    write, refusals = os.write, iter([True, False, True])
+
+    def write_or_refuse(fd: int, data: bytes) -> int:
+        if fd == writer and next(refusals, False):
+            raise BlockingIOError
+        return write(fd, data)
+
+    monkeypatch.setattr(os, "write", write_or_refuse)
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     received: list[bytes] = []

@@ -1,0 +1,16 @@
+"""`research-mcp` and `python -m service`. Worker processes import this file anew, so it imports nothing by itself."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Run the command line and end the process with its exit code."""
+    from service.cli import run
+
+    sys.exit(run(sys.argv[1:]))
+
+
+if __name__ == "__main__":
+    main()

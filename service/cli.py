@@ -1,0 +1,172 @@
+"""The command line: `serve` (also without a word), `search` and `read`.
+
+Exit codes: 0 done; 1 it did not work (a port in use, a search that failed); 2 wrong usage or a wrong setting; 130
+interrupted. What the user asked for goes to stdout, everything else to stderr. What the commands need is imported when
+they run, since a client that starts the server over stdio waits for it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from service.settings import Settings, from_environment
+from service.values import SettingsError, host
+
+if TYPE_CHECKING:
+    from service.calling import Answer
+
+FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
+COMMANDS = ("serve", "search", "read")
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Carry out one command line and return the exit code. Raises SystemExit where argparse has said what is wrong."""
+    options = _parser().parse_args(_with_command(arguments))
+    if options.version:
+        from service.version import own_version
+
+        print(f"research-mcp {own_version()}")  # noqa: T201
+        return 0
+    try:
+        settings = _settings(options)
+        return _logged(options, settings)
+    except SettingsError as error:
+        return _complain(error.sentence, WRONG_USAGE)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _with_command(arguments: Sequence[str]) -> list[str]:
+    """`research-mcp --stdio` means `research-mcp serve --stdio`."""
+    is_complete = bool(arguments) and arguments[0] in (*COMMANDS, "-h", "--help", "--version")
+    return list(arguments) if is_complete else ["serve", *arguments]
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="research-mcp",
+        description="One MCP server in front of many search and read providers. Without a command it serves.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="store_true", help="print the version and leave")
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--env-file", type=Path, metavar="FILE", help="settings file to read instead of .env")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+
+    serve = commands.add_parser("serve", parents=[common], help="run the server (the default)", allow_abbrev=False)
+    serve.add_argument("--stdio", action="store_true", help="speak MCP on standard input and output instead of HTTP")
+    serve.add_argument("--host", type=_host, help="address to listen on (MCP_HOST)")
+    serve.add_argument("--port", type=_port, help="port to listen on, 0 for any free one (MCP_PORT)")
+
+    search = commands.add_parser("search", parents=[common], help="search the web once", allow_abbrev=False)
+    search.add_argument("query", metavar="QUERY")
+    read = commands.add_parser("read", parents=[common], help="read one page as Markdown", allow_abbrev=False)
+    read.add_argument("url", metavar="URL")
+    for each in (search, read):
+        each.add_argument("--json", action="store_true", help="print the structured answer")
+    return parser
+
+
+def _host(value: str) -> str:
+    try:
+        return host("--host", value)
+    except SettingsError as error:
+        raise argparse.ArgumentTypeError(error.sentence) from None
+
+
+def _port(value: str) -> int:
+    if not (value.isascii() and value.isdigit() and int(value) <= 65_535):
+        raise argparse.ArgumentTypeError("must be a whole number from 0 to 65535")
+    return int(value)
+
+
+def _settings(options: argparse.Namespace) -> Settings:
+    settings = from_environment(options.env_file)
+    if options.command != "serve":
+        return settings
+    changes: dict[str, Any] = {"mcp_host": options.host, "mcp_port": options.port}
+    changes["mcp_transport"] = "stdio" if options.stdio else None
+    return replace(settings, **{name: value for name, value in changes.items() if value is not None})
+
+
+def _logged(options: argparse.Namespace, settings: Settings) -> int:
+    """Run the command with the log open. For `search` and `read` only warnings get in between on the terminal."""
+    import structlog
+
+    from service.instances import secrets_of
+    from service.logs import open_logs
+
+    is_serving = options.command == "serve"
+    with open_logs(settings, secrets_of(settings), stderr_level="NOTSET" if is_serving else "WARNING"):
+        try:
+            return _serve(settings) if is_serving else _ask(options, settings)
+        except (SettingsError, KeyboardInterrupt):
+            raise
+        except Exception:  # noqa: BLE001 - the interpreter would print it past the log, secrets and all
+            structlog.get_logger().critical("crashed", exc_info=True)
+            return FAILED
+
+
+def _serve(settings: Settings) -> int:
+    import trio
+
+    from service.server import CannotListen
+    from service.serving import serve
+
+    try:
+        trio.run(serve, settings)
+    except CannotListen as error:
+        return _complain(str(error), FAILED)
+    return 0
+
+
+def _ask(options: argparse.Namespace, settings: Settings) -> int:
+    import trio
+
+    if options.command == "search":
+        answer = trio.run(_call, settings, "web_search", {"query": options.query})
+    else:
+        answer = trio.run(_call, settings, "read_page", {"url": options.url})
+    if answer.is_error:
+        _complain(answer.text, FAILED)
+    if options.json and answer.data is not None:
+        _print(json.dumps(answer.data, ensure_ascii=False, indent=2))
+    elif not options.json and not answer.is_error:
+        _print(answer.text)
+    return FAILED if answer.is_error else 0
+
+
+async def _call(settings: Settings, name: str, given: Mapping[str, Any]) -> Answer:
+    """One call of one tool, as a client would make it, without configured secrets in what it says."""
+    from service.runtime import open_runtime
+    from service.tools import research_tools
+
+    async with open_runtime(settings) as runtime:
+        tool = next(tool for tool in research_tools(has_images=False) if tool.name == name)
+        answer = await runtime.service.run(tool, given)
+        return replace(answer, text=runtime.redactor.known(answer.text))
+
+
+def _print(text: str) -> None:
+    """To stdout, whatever its encoding; a reader that has gone, such as `head`, is no error."""
+    data = text.encode(sys.stdout.encoding or "utf-8", "backslashreplace") + b"\n"
+    try:
+        sys.stdout.buffer.write(data)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Or the interpreter tries to flush once more as it ends, and complains.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+def _complain(sentence: str, code: int) -> int:
+    print(f"research-mcp: {sentence}", file=sys.stderr)  # noqa: T201
+    return code
