@@ -114,9 +114,20 @@ async def _serve_request(app: AppWrapper, scope: Any, inbox: _Inbox, send: Calla
         await app(scope, inbox.receive, send, trio.to_thread.run_sync, trio.from_thread.run)
     except Exception:  # noqa: BLE001 - the connection barrier of STYLE.md
         _log.exception("request_failed", path=scope["path"])
+    except BaseExceptionGroup as group:
+        raise _without_failures("request_failed", group) from None
     finally:
         inbox.close()
         await send(None)
+
+
+def _without_failures(event: str, group: BaseExceptionGroup[BaseException]) -> BaseExceptionGroup[BaseException]:
+    """Log what failed while the rest was cancelled, and return the rest; a group with anything else goes on whole."""
+    cancelled, failed = group.split(trio.Cancelled)
+    if cancelled is None or not isinstance(failed, ExceptionGroup):
+        return group
+    _log.warning(event, exc_info=failed)
+    return cancelled
 
 
 class _Protocol(H11Protocol):
@@ -155,7 +166,7 @@ class _Protocol(H11Protocol):
                 return
             elif isinstance(event, h11.Data):
                 await self.stream.handle(Body(stream_id=STREAM_ID, data=event.data))
-            elif isinstance(event, h11.EndOfMessage):
+            else:
                 await self.stream.handle(EndBody(stream_id=STREAM_ID))
 
     async def _refuse(self, status: int) -> None:
@@ -177,6 +188,7 @@ class Connection(TCPServer):
 
     _writing: trio.CancelScope | None = None
     _is_aborted = False
+    _is_over = False
 
     async def run(self) -> None:
         try:
@@ -184,11 +196,7 @@ class Connection(TCPServer):
         except Exception:  # noqa: BLE001 - the connection barrier of STYLE.md; groups of exceptions included
             _log.warning("connection_failed", exc_info=True)
         except BaseExceptionGroup as group:
-            cancelled, failed = group.split(trio.Cancelled)
-            if cancelled is None or not isinstance(failed, ExceptionGroup):
-                raise
-            _log.warning("connection_failed", exc_info=failed)
-            raise cancelled from None
+            raise _without_failures("connection_failed", group) from None
         finally:
             with trio.CancelScope(shield=True):
                 await trio.aclose_forcefully(self.stream)
@@ -214,9 +222,13 @@ class Connection(TCPServer):
             )
             await self.idle_task.restart(task_group, self._idle_timeout)
             await self._read_data()
+            # Nothing more can come, so nobody has to wait for it to.
+            self._is_over = True
             await self.idle_task.stop()
 
     async def protocol_send(self, event: Event) -> None:
+        if self._is_over and isinstance(event, Updated):
+            return
         if not isinstance(event, RawData):
             await super().protocol_send(event)
             return
