@@ -1,0 +1,67 @@
+# Needs Python 3.11 or newer and nothing else. Set-up runs once; it runs again when pyproject.toml or the pins change.
+
+PYTHON ?= $(or $(shell command -v python3.11),$(shell command -v python3),python3)
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+SERVE ?=
+ARGS ?=
+CORPUS ?= ../shared/corpus
+
+.DEFAULT_GOAL := help
+.PHONY: help install env run test check bench soak dist clean pins
+
+help: ## what can be made
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1 \t/' | expand -t 18
+
+install: $(VENV)/.installed ## put research-mcp into .venv/bin
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Python 3.11 or newer is needed; name it with make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) install --constraint constraints.txt --editable .
+	@touch $@
+
+$(VENV)/.developing: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) install --constraint constraints.txt --editable '.[dev]'
+	@touch $@ $(VENV)/.installed
+
+env: ## make .env from .env.example, unless it is there
+	@test -e .env && echo ".env is there already" || { cp .env.example .env && chmod 600 .env && echo "edit .env"; }
+
+run: $(VENV)/.installed ## serve /mcp; SERVE="--port 9000" passes options on
+	@exec $(BIN)/research-mcp serve $(SERVE)
+
+# Coverage counts for the whole suite only, so ARGS="tests/actors -k breaker" goes without.
+test: $(VENV)/.developing ## all tests, with coverage; ARGS="..." runs some of them
+	$(BIN)/python -m pytest $(if $(ARGS),$(ARGS),--cov --cov-report=term --cov-fail-under=100)
+
+check: $(VENV)/.developing ## format, lint, types, import direction, dead code
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/vulture
+	$(BIN)/python -m pytest --quiet tests/test_structure.py
+
+bench: $(VENV)/.developing ## figures beside a bare server and a bare extractor
+	$(BIN)/python -m tests.bench.latency
+	@if [ -d $(CORPUS) ]; then $(BIN)/python -m tests.bench.corpus $(CORPUS); fi
+
+soak: $(VENV)/.developing ## the long tests
+	$(BIN)/python -m pytest -m soak $(ARGS)
+
+dist: $(VENV)/bin/python ## a wheel in dist/
+	@rm -rf build dist
+	$(PIP) wheel --no-deps --wheel-dir dist .
+	@rm -rf build
+	@ls dist
+
+pins: $(VENV)/.developing ## write the versions that are installed into constraints.txt
+	@{ sed -n '/^#/p' constraints.txt; $(PIP) freeze --exclude-editable; } > constraints.new && mv constraints.new constraints.txt
+
+clean: ## remove the environment and everything made; data/ stays
+	rm -rf $(VENV) build dist *.egg-info .coverage .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
