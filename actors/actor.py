@@ -43,6 +43,7 @@ RETRY_WAIT = (0.1, 0.5)
 RETRY_ROOM = 1.0
 SHORTEST_PAUSE = 1.0
 LONGEST_PAUSE = 24 * 3600.0
+MOST_DETAIL = 2_000
 
 # Which method does which job, and what it must return: a provider that returns something else has a bug, and it is
 # better found here than in a pipeline.
@@ -255,7 +256,7 @@ class Actor:
         rule = POLICY[trouble.kind]
         if trouble.kind is Kind.BUG:
             log.error("provider_bug", instance=self._row.name, trace=request.trace, **described(error))
-        detail = self._ref.redacted(_sanitise.clean_line(trouble.detail, 300))
+        detail = self._ref.redacted(_sanitise.clean_line(trouble.detail[:MOST_DETAIL], 300))
         pause = self._pause(rule, trouble)
         retry_at = None if pause is None else trio.current_time() + pause
         failure = Failure(trouble.kind, self._row.name, detail, retry_at, evidence=trouble.evidence)

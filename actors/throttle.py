@@ -67,12 +67,12 @@ class Throttle:
         return None
 
     def release(self, slot: float) -> None:
-        """Give back a slot whose call will not start; without effect once it began.
+        """Give back a reserved slot whose call did not begin and will not.
 
         Only the end of the queue moves up. Slots behind this one stay where they are, since their owners sleep towards
         them; so a caller who leaves may cost the instance one slot, but never makes two calls start too close.
         """
-        if slot in self._reserved:
+        if self._rate is not None:
             self._reserved.remove(slot)
 
     def statistics(self, now: float) -> ThrottleStatistics:
