@@ -1,9 +1,10 @@
 """A sliding window over the calls of one instance: at most `count` of them start in any `period` seconds.
 
 Pure: `now` is an argument, nothing blocks, nothing reads a clock. A call passes in two steps. `reserve` gives it a
-slot, which may lie ahead; `begin`, at the moment of the call, turns the slot into a start. The second step exists because
-something may hold the call up after its slot came (a full mailbox, a slow ledger); two calls could then start close
-together although their slots were apart. What `begin` let through keeps the rate exactly, whatever happens in between.
+slot, which may lie ahead; `begin`, at the moment of the call, turns the slot into a start. The second step exists
+because something may hold the call up after its slot came (a full mailbox, a slow ledger); two calls could then start
+close together although their slots were apart. What `begin` let through keeps the rate exactly, whatever happens in
+between.
 """
 
 from __future__ import annotations
