@@ -1,8 +1,8 @@
 """Units used per calendar period, in UTC by the wall clock.
 
 Pure: the wall clock is an argument. A period is named by its day (`2026-11-30`) or month (`2026-11`), so that names
-sort like time. The name that counts is the highest seen so far: a clock that steps back never opens an older period (nor the
-same one anew), and one that steps forward opens one.
+sort like time. The name that counts is the highest seen so far: a clock that steps back never opens an older period
+(nor the same one anew), and one that steps forward opens one.
 """
 
 from __future__ import annotations
