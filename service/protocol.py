@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import mcp_types
@@ -17,10 +17,14 @@ from mcp.shared.exceptions import MCPError
 from service.calling import Answer, Desk, Tool, call_tool
 from service.calls import Calls, Draining, Full, Ticket
 from service.progress import Report, open_progress
+from service.redact import Redactor
 from service.texts import Texts
 from service.tools import listing
 
 _log = structlog.get_logger()
+
+# Messages, titles and snippets are far below; the text of a page is above, and searching it would hold up the loop.
+MAX_REDACTED_CHARS = 100_000
 
 WEBSITE = "https://github.com/research-mcp/research-mcp"
 # Five minutes: the list only changes when the operator sets a key and starts the server anew.
@@ -44,8 +48,9 @@ class Identity:
 class Service:
     """The toolset behind the protocol: finds the tool, admits the call, runs it, counts and logs it."""
 
-    def __init__(self, desk: Desk, tools: Sequence[Tool], calls: Calls) -> None:
+    def __init__(self, desk: Desk, tools: Sequence[Tool], calls: Calls, redactor: Redactor | None = None) -> None:
         self._desk = desk
+        self._redactor = redactor or Redactor()
         self._tools = {tool.name: tool for tool in tools}
         self._calls = calls
         self._listing = listing(tools, desk.texts, desk.options.limits)
@@ -71,13 +76,30 @@ class Service:
         texts = self._desk.texts
         try:
             with self._calls.admit(tool.name) as ticket:
-                return await self._logged(tool, given, report, ticket)
+                return self._redacted(await self._logged(tool, given, report, ticket))
         except Full as full:
             refusal = texts.say("busy", limit=full.limit)
         except Draining:
             refusal = texts.say("draining")
         _log.info(tool.event, ok=False, rejected=refusal)
         return Answer(refusal, is_error=True)
+
+    def _redacted(self, answer: Answer) -> Answer:
+        """The answer without configured secrets, which a vendor's message may echo. Last step before the transport.
+
+        What a page says stays as it is, in Markdown and text alike, once it is too long to be a message.
+        """
+        text = self._redactor.known(answer.text) if len(answer.text) <= MAX_REDACTED_CHARS else answer.text
+        return replace(answer, text=text, data=self._known(answer.data))
+
+    def _known(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self._redactor.known(value) if len(value) <= MAX_REDACTED_CHARS else value
+        if isinstance(value, dict):
+            return {key: self._known(each) for key, each in value.items()}
+        if isinstance(value, list):
+            return [self._known(each) for each in value]
+        return value
 
     async def _logged(self, tool: Tool, given: Mapping[str, Any], report: Report | None, ticket: Ticket) -> Answer:
         started_at = trio.current_time()

@@ -18,6 +18,7 @@ from service.calling import Answer, Desk, ToolOptions
 from service.calls import Calls, Uptime
 from service.gate import Gate
 from service.protocol import Identity, Service, make_server
+from service.redact import Redactor
 from service.stats import Desk as StatsDesk
 from service.texts import Texts
 from service.tools import research_tools
@@ -96,6 +97,7 @@ class Bench:
         limit: int = 64,
         has_images: bool = True,
         actors: Sequence[ActorStatistics] = (),
+        secrets: Sequence[str] = (),
     ) -> None:
         self.backend = backend or FakeBackend()
         self.actors = tuple(actors)
@@ -103,7 +105,7 @@ class Bench:
         self.calls = Calls(limit, tuple(self.tools))
         options = options or ToolOptions()
         self.desk = Desk(self.backend, Texts(language), options, self.calls.deadlines)
-        self.service = Service(self.desk, tuple(self.tools.values()), self.calls)
+        self.service = Service(self.desk, tuple(self.tools.values()), self.calls, Redactor(secrets))
         self.identity = Identity(version="1.2.3")
         self.server = make_server(self.service, self.identity, self.desk.texts)
 

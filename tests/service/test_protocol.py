@@ -95,6 +95,28 @@ async def test_a_call_past_the_limit_is_told_so_at_once() -> None:
     assert lines == [{"event": "read", "log_level": "info", "ok": False, "rejected": answer.text}]
 
 
+async def test_a_secret_that_a_vendor_echoes_is_taken_out_of_text_and_data_alike() -> None:
+    report = Report("duckduckgo", "failed", Kind.DENIED, detail="the key hunter2-hunter2 is not valid")
+    long_text = "A word. " * 20_000
+    answers: dict[str, Any] = {
+        "https://a.example/": unread("https://a.example/", Step("jina", "failed", Kind.DENIED, "key hunter2-hunter2?")),
+        "https://b.example/": page("https://b.example/", long_text),
+    }
+    backend = FakeBackend(lambda _: unfound(report), on_read=lambda target: answers[target.url])
+    bench = Bench(backend, secrets=("hunter2-hunter2",))
+
+    searched = await bench.call("web_search", query="q")
+    unreadable = await bench.call("read_page", url="https://a.example/")
+    read = await bench.call("read_page", url="https://b.example/")
+
+    for answer in (searched, unreadable):
+        assert "hunter2" not in answer.text
+        assert "hunter2" not in str(answer.data)
+        assert "[redacted]" in answer.text
+    assert read.data is not None
+    assert read.data["markdown"] == long_text
+
+
 async def test_a_draining_service_says_so() -> None:
     bench = Bench()
     bench.calls.drain()
