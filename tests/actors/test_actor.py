@@ -238,11 +238,21 @@ async def test_the_rows_timeout_ends_the_call_and_counts_as_a_fault(autojump_clo
 async def test_the_callers_deadline_that_passes_during_the_call_counts_too(autojump_clock):
     async with acting(Scripted([takes(99.0)])) as ref:
         for _ in range(5):
-            with trio.move_on_after(2) as scope:
+            with trio.move_on_after(6) as scope:
                 await ref.ask(ASKED)
             assert scope.cancelled_caught
         await wait_all_tasks_blocked()
         assert ref.statistics().breaker.state == "open"
+
+
+async def test_deadlines_of_callers_in_a_hurry_do_not_count_against_the_provider(autojump_clock):
+    async with acting(Scripted([takes(99.0)])) as ref:
+        for _ in range(9):
+            with trio.move_on_after(2):
+                await ref.ask(ASKED)
+        await wait_all_tasks_blocked()
+
+        assert ref.statistics().breaker.state == "closed"
 
 
 async def test_an_asker_who_leaves_early_is_not_held_against_the_provider(autojump_clock):
