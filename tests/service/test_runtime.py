@@ -67,6 +67,6 @@ def test_version_is_zero_where_nothing_is_installed(monkeypatch):
 
         raise PackageNotFoundError
 
-    monkeypatch.setattr("service.runtime.version", missing)
+    monkeypatch.setattr("service.version.version", missing)
 
     assert own_version() == "0"
