@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -69,4 +69,3 @@ class Checks(Protocol):
 
 
 Group = tuple[Asked, ...]
-Lookup = Callable[[str], Asked | None]

@@ -22,6 +22,7 @@ from service.values import SettingsError, host
 
 if TYPE_CHECKING:
     from service.calling import Answer
+    from service.logs import Logs
 
 FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
 COMMANDS = ("serve", "search", "read")
@@ -105,9 +106,9 @@ def _logged(options: argparse.Namespace, settings: Settings) -> int:
     from service.logs import open_logs
 
     is_serving = options.command == "serve"
-    with open_logs(settings, secrets_of(settings), stderr_level="NOTSET" if is_serving else "WARNING"):
+    with open_logs(settings, secrets_of(settings), stderr_level="NOTSET" if is_serving else "WARNING") as logs:
         try:
-            return _serve(settings) if is_serving else _ask(options, settings)
+            return _serve(settings, logs) if is_serving else _ask(options, settings)
         except (SettingsError, KeyboardInterrupt):
             raise
         except Exception:  # noqa: BLE001 - the interpreter would print it past the log, secrets and all
@@ -115,7 +116,7 @@ def _logged(options: argparse.Namespace, settings: Settings) -> int:
             return FAILED
 
 
-def _serve(settings: Settings) -> int:
+def _serve(settings: Settings, logs: Logs) -> int:
     # Nothing that imports make is garbage; without collections they take a tenth less of the time a client waits.
     gc.disable()
     import trio
@@ -125,7 +126,7 @@ def _serve(settings: Settings) -> int:
 
     gc.enable()
     try:
-        trio.run(serve, settings)
+        trio.run(serve, settings, logs.statistics)
     except CannotListen as error:
         return _complain(str(error), FAILED)
     return 0
@@ -148,14 +149,13 @@ def _ask(options: argparse.Namespace, settings: Settings) -> int:
 
 
 async def _call(settings: Settings, name: str, given: Mapping[str, Any]) -> Answer:
-    """One call of one tool, as a client would make it, without configured secrets in what it says."""
+    """One call of one tool, as a client would make it."""
     from service.runtime import open_runtime
     from service.tools import research_tools
 
     async with open_runtime(settings) as runtime:
         tool = next(tool for tool in research_tools(has_images=False) if tool.name == name)
-        answer = await runtime.service.run(tool, given)
-        return replace(answer, text=runtime.redactor.known(answer.text))
+        return await runtime.service.run(tool, given)
 
 
 def _print(text: str) -> None:

@@ -56,8 +56,8 @@ _UNPRINTABLE = re.compile(
 class LogStatistics:
     """Lines that came to no sink, or not to that one: its queue was full, or it could not be written."""
 
-    dropped_stderr: int
-    dropped_file: int
+    dropped_stderr: int = 0
+    dropped_file: int = 0
 
 
 class Logs:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import trio
 
 from service.app import HttpApp, open_session_manager, warn_of_open_routes
 from service.gate import Gate, is_loopback
+from service.logs import LogStatistics
 from service.protocol import make_server
 from service.runtime import Runtime, open_runtime
 from service.server import open_listeners, serve_http
@@ -19,10 +20,11 @@ from service.stdio import serve_stdio
 OPEN_PAGES = frozenset({"/healthz"})
 
 
-async def serve(settings: Settings) -> None:
+async def serve(settings: Settings, log: Callable[[], LogStatistics] = LogStatistics) -> None:
     """Serve over the transport of the settings until a signal, or over stdio the client, ends it.
 
-    Raises CannotListen before anything is started where the port is taken, and SettingsError for wrong instances.
+    `log` tells how many lines were lost, for `/stats`. Raises CannotListen before anything is started where the port is
+    taken, and SettingsError for wrong instances.
     """
     if settings.mcp_transport == "stdio":
         async with open_runtime(settings) as runtime:
@@ -31,7 +33,7 @@ async def serve(settings: Settings) -> None:
     listeners = open_listeners(settings.mcp_host, settings.mcp_port)
     try:
         async with open_runtime(settings) as runtime:
-            await serve_runtime(runtime, listeners)
+            await serve_runtime(runtime, listeners, log=log)
     finally:
         for listener in listeners:
             listener.close()
@@ -41,6 +43,7 @@ async def serve_runtime(
     runtime: Runtime,
     listeners: Sequence[socket.socket],
     *,
+    log: Callable[[], LogStatistics] = LogStatistics,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve an open runtime over HTTP until SIGTERM, then end in the order of SPEC section 6."""
@@ -58,6 +61,7 @@ async def serve_runtime(
         runtime.uptime,
         runtime.statistics,
         runtime.redactor.text,
+        log,
     )
     pages = stats.pages()
     manager = open_session_manager(make_server(runtime.service, runtime.identity, runtime.texts))

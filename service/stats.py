@@ -10,6 +10,7 @@ from actors.statistics import ActorStatistics
 from providers._clean import clean_line
 from service.app import Page, Reply, json_reply
 from service.calls import Calls, Uptime
+from service.logs import LogStatistics
 from service.protocol import Identity
 
 MAX_TEXT_CHARS = 1000
@@ -25,7 +26,7 @@ class Statistics(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """What the pages are made of. `redact` takes configured secrets out of any text, by value."""
+    """What the pages are made of. `redact` takes configured secrets out of any text; `log` counts lost lines."""
 
     identity: Identity
     toolset: str
@@ -33,6 +34,7 @@ class Desk:
     uptime: Uptime
     statistics: Statistics
     redact: Redact
+    log: Callable[[], LogStatistics] = LogStatistics
 
     def pages(self) -> dict[str, Page]:
         return {"/healthz": self.healthz, "/readyz": self.readyz, "/stats": self.stats}
@@ -55,13 +57,14 @@ class Desk:
         return json_reply(200, self._safe(self.snapshot()))
 
     def snapshot(self) -> dict[str, Any]:
-        """The whole of `/stats` as SPEC section 6 names it."""
+        """The whole of `/stats` as SPEC section 6 names it, and the log lines that were lost."""
         service = {
             "name": self.identity.name,
             "version": self.identity.version,
             "uptime_s": round(self.uptime.seconds, 3),
             "toolset": self.toolset,
             "draining": self.calls.is_draining,
+            "log": asdict(self.log()),
             "calls": {tool: asdict(counts) for tool, counts in self.calls.statistics().items()},
         }
         return {"service": service, "actors": [asdict(one) for one in self.statistics()]}

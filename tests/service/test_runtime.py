@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import trio
 
+from service.calling import GRACE_SECONDS
 from service.runtime import open_runtime, own_addresses, own_version, pipeline_options, tool_options
 from service.settings import load_settings
 
@@ -39,7 +40,7 @@ async def test_shutdown_of_a_runtime_refuses_calls_and_shortens_deadlines(tmp_pa
 
         assert runtime.calls.is_draining
         with runtime.deadlines.until(trio.current_time() + 60) as scope:
-            assert scope.deadline <= trio.current_time() + 1
+            assert scope.deadline <= trio.current_time() + 1 + GRACE_SECONDS
 
 
 def test_own_addresses_are_the_port_under_all_local_names_and_the_public_names(tmp_path):
