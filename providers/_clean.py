@@ -39,6 +39,8 @@ _JOINING = (
     "\u0600-\u08ff\u0900-\u0dff\u0f00-\u109f\u1780-\u18af\u1a00-\u1cff\ua8e0-\uabff\ufb50-\ufdff\ufe70-\ufefc"
     "\U00010a00-\U00011fff"
 )
+# Signs that leave a consonant without its vowel; a joiner after one shapes it at the end of a word, too.
+_VIRAMA = "\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d4d\u0dca"
 
 # The engine looks a character of the first plane up in a table, and walks a list for the others: hence two of each,
 # the second used only where there is such a character. Each pattern starts with the class of what it removes, since
@@ -64,7 +66,8 @@ _STRAY_EMOJI_SELECTOR = re.compile(f"[\ufe0e\ufe0f](?<![{_EMOJI}].)(?!(?<=[0-9#*
 _STRAY_GLYPH_SELECTOR = re.compile(f"[\ufe00-\ufe0d](?<![{_IDEOGRAPH}].)", re.DOTALL)
 _STRAY_HIGH_SELECTOR = re.compile(f"[\U000e0100-\U000e01ef](?<![{_IDEOGRAPH}].)", re.DOTALL)
 _STRAY_JOINER = re.compile(
-    f"[\u200c\u200d](?:(?<![{_JOINING}{_EMOJI}\ufe0f].)[\u200c\u200d]*+|[\u200c\u200d]*+(?![{_JOINING}{_EMOJI}]))",
+    f"[\u200c\u200d](?:(?<![{_JOINING}{_EMOJI}\ufe0f].)[\u200c\u200d]*+"
+    f"|(?<![{_VIRAMA}].)[\u200c\u200d]*+(?![{_JOINING}{_EMOJI}]))",
     re.DOTALL,
 )
 
@@ -114,8 +117,12 @@ _PICTURE_LEFT = re.compile(rf"{_UNESCAPED}!(?=\[)(?!\[[\w ,.^*-]{{0,40}}\](?![(\
 _ANY_PICTURE_LEFT = re.compile(rf"{_UNESCAPED}!(?=\[)")
 _DEFINITION = re.compile(r"^[ \t>*+\-\d.)]*+\[(?:[^\[\]\\]|\\.)++\]:", re.MULTILINE | re.DOTALL)
 
-_FOREIGN_LINK = re.compile(rf"\]\(\s*+<?+{_FOREIGN_SCHEME}[^()\n]*+(?:\([^()\n]*+\)[^()\n]*+)*+\)", re.IGNORECASE)
-_FOREIGN_LINK_LEFT = re.compile(rf"\]\((?=\s*+<?+{_FOREIGN_SCHEME})", re.IGNORECASE)
+# (Begins with the bracket, which the engine can search for; that no backslash escapes it is asked afterwards.)
+_LINK_MIDDLE = r"\](?<!(?<!\\)\\\])\("
+_FOREIGN_LINK = re.compile(
+    rf"{_LINK_MIDDLE}\s*+<?+{_FOREIGN_SCHEME}[^()\n]*+(?:\([^()\n]*+\)[^()\n]*+)*+\)", re.IGNORECASE
+)
+_FOREIGN_LINK_LEFT = re.compile(rf"{_LINK_MIDDLE}(?=\s*+<?+{_FOREIGN_SCHEME})", re.IGNORECASE)
 _FOREIGN_DEFINITION = re.compile(
     rf"^([ \t>*+\-\d.)]*+\[(?:[^\[\]\\]|\\.)++\]):(?=\s*+<?+{_FOREIGN_SCHEME})",
     re.MULTILINE | re.DOTALL | re.IGNORECASE,
@@ -153,7 +160,7 @@ def clean(text: str) -> str:
 
 def clean_line(text: str, limit: int = MAX_LINE_CHARS) -> str:
     """As `clean`, on one line of at most `limit` characters; nothing counts as code."""
-    line = _neutralise(" ".join(clean_characters(text).split()), any_definition=True)
+    line = " ".join(_neutralise(" ".join(clean_characters(text).split()), any_definition=True).split())
     return line if len(line) <= limit else clean_characters(line[:limit]).rstrip()
 
 

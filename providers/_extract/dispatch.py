@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
-from providers._contract import Document, Empty, Page
+from providers._contract import Document, Empty, Note, Page
 from providers._sanitise import clean_page
 
 from . import csv_, feed, json_, office, text
-from .drafts import Draft, page_of
+from .drafts import Draft, cut, page_of
 from .formats import Format, binary_type, format_of
+from .html import html_to_page
 from .paged import PdfEnd, PdfHead, assemble, pdf_parts
 
 _READERS: dict[Format, Callable[[Document], Draft | None]] = {
@@ -33,12 +35,17 @@ def dispatch(document: Document) -> Page:
         return _pdf(document)
     draft = feed.read_xml(document) if kind is Format.XML else None
     if kind is Format.HTML or (kind is Format.XML and draft is None):
-        from .html import html_to_page
-
-        return clean_page(html_to_page(document))
+        return _html(document)
     if kind in _READERS:
         draft = _READERS[kind](document)
     return page_of(document, draft or _described(document))
+
+
+def _html(document: Document) -> Page:
+    """A web page, its text capped like that of every document."""
+    page = html_to_page(document)
+    markdown, is_cut = cut(page.markdown)
+    return clean_page(replace(page, markdown=markdown, notes=(*page.notes, Note.TRUNCATED)) if is_cut else page)
 
 
 def _pdf(document: Document) -> Page:

@@ -140,10 +140,12 @@ def format_of(document: Document) -> Format:
     if by_magic is not None:
         return by_magic
     stated = _stated(document)
+    if stated is Format.PDF:
+        return stated
     if _is_binary(head):
         # A type or name that promises text does not make it text. (HTML with NUL bytes exists; its reader copes.)
         return stated if stated is Format.HTML and _MARKUP.match(head) else Format.BINARY
-    if stated in (Format.PDF, Format.ZIP, Format.SHEET, Format.RTF, Format.BINARY, Format.TEXT, None):
+    if stated in (Format.SHEET, Format.RTF, Format.BINARY, Format.TEXT, None):
         return _by_look(head) or (stated if stated is Format.TEXT else _of_text(document))
     if stated is Format.HTML and not _ANY_TAG.search(document.body):
         return Format.TEXT
@@ -222,12 +224,18 @@ def _is_binary(head: bytes) -> bool:
         return True
     if b"\x00" in head:
         return not _looks_like_utf16(head)
-    controls = sum(byte < 32 and byte not in b"\t\n\r\f\x1b" for byte in head)
-    return controls * 10 > len(head)
+    return _controls(head) * 10 > len(head)
+
+
+def _controls(head: bytes) -> int:
+    return sum(byte < 32 and byte not in b"\t\n\r\f\x1b" for byte in head)
 
 
 def _looks_like_utf16(head: bytes) -> bool:
-    """Every second byte is NUL in Latin text of that encoding."""
-    even, odd = head[::2].count(0), head[1::2].count(0)
-    half = len(head) // 2
-    return half > 8 and (even > 0.7 * half > 5 * odd or odd > 0.7 * half > 5 * even)
+    """Every second byte is NUL in Latin text of that encoding, and the others are letters."""
+    even, odd = head[::2], head[1::2]
+    for empty, full in ((even, odd), (odd, even)):
+        letters = full.replace(b"\0", b"")
+        if empty.count(0) > 0.7 * len(empty) and len(letters) > 0.85 * len(full) and not _controls(letters):
+            return len(head) > 16
+    return False

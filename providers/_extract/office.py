@@ -9,7 +9,6 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 from io import BytesIO
 from itertools import islice
@@ -28,6 +27,10 @@ from .archive import Archive, resolved
 from .decode import decode
 from .drafts import Draft, table
 from .formats import binary_type
+from .hidden import remove_hidden
+from .markdown import to_markdown
+from .prepare import prepare
+from .tree import parse
 
 MAX_ROWS = 5_000
 MAX_SHEETS = 50
@@ -47,13 +50,13 @@ def read_archive(document: Document) -> Draft | None:
     """A DOCX, PPTX, spreadsheet, ODT or EPUB; None for an archive that is none of these."""
     archive = Archive(document.body)
     if "word/document.xml" in archive.names:
-        return _docx(document, archive)
+        return _docx(archive)
     if "ppt/presentation.xml" in archive.names:
         return _pptx(archive)
     if "xl/workbook.xml" in archive.names or "xl/workbook.bin" in archive.names:
         return _sheets(archive.repacked((".xml", ".bin", ".rels")))
     if "META-INF/container.xml" in archive.names:
-        return _epub(document, archive)
+        return _epub(archive)
     mimetype = archive.read("mimetype").decode("ascii", "replace").strip()
     if mimetype.startswith("application/vnd.oasis.opendocument.spreadsheet"):
         return _sheets(archive.repacked((".xml", "mimetype")))
@@ -86,12 +89,12 @@ def read_rtf(document: Document) -> Draft:
 # --- Word -----------------------------------------------------------------------------------------------------------
 
 
-def _docx(document: Document, archive: Archive) -> Draft:
+def _docx(archive: Archive) -> Draft:
     try:
         html = mammoth.convert_to_html(archive.repacked((".xml", ".rels")), convert_image=_alt_text).value
     except _LIBRARY_ERRORS as error:
         raise Unsupported("the DOCX file is damaged") from error
-    return Draft(_markdown(document, html), **_core_properties(archive))
+    return Draft(_markdown(html), **_core_properties(archive))
 
 
 def _alt_text(image: Any) -> list[Any]:
@@ -105,13 +108,14 @@ def _core_properties(archive: Archive) -> dict[str, Any]:
     return {"title": facts.get("title", ""), "byline": facts.get("creator", "")}
 
 
-def _markdown(document: Document, html: str) -> str:
-    """HTML made from a file, by the same writer as that of web pages."""
-    from .html import html_to_page
-
-    whole = f"<!doctype html><html><body><main><article>{html}</article></main></body></html>"
-    page = html_to_page(replace(document, body=whole.encode(), content_type="text/html; charset=utf-8"))
-    return page.markdown
+def _markdown(html: str) -> str:
+    """HTML made from a file, by the same writer as that of web pages; nothing of it is left out as furniture."""
+    root = parse(f"<html><body>{html}</body></html>")
+    if root is None:
+        return ""
+    remove_hidden(root)
+    prepare(root)
+    return to_markdown(root)
 
 
 # --- PowerPoint -----------------------------------------------------------------------------------------------------
@@ -250,7 +254,7 @@ def _odt_blocks(parent: etree._Element, depth: int = 0) -> Iterator[str]:
 # --- books ----------------------------------------------------------------------------------------------------------
 
 
-def _epub(document: Document, archive: Archive) -> Draft | None:
+def _epub(archive: Archive) -> Draft | None:
     container = archive.xml("META-INF/container.xml")
     package_name = next((element.get("full-path", "") for element in _all(container, "rootfile")), "")
     package = archive.xml(package_name)
@@ -263,7 +267,7 @@ def _epub(document: Document, archive: Archive) -> Draft | None:
     facts = {_name(element): (element.text or "").strip() for element in reversed(_all(package, "title", "creator"))}
     language = next((element.text for element in _all(package, "language")), None)
     return Draft(
-        _markdown(document, html),
+        _markdown(html),
         title=facts.get("title", ""),
         byline=facts.get("creator", ""),
         language=language,

@@ -47,7 +47,7 @@ def parent_of(pid: int) -> int:
 
 async def is_gone(pid: int) -> None:
     with trio.fail_after(2):
-        while is_running(pid):  # noqa: ASYNC110  (another process has no event for us)
+        while is_running(pid):  # another process has no event for us
             await trio.sleep(0.002)
 
 
