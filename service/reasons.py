@@ -20,7 +20,8 @@ def reason_line(one: Report | Step, texts: Texts, now: float) -> str:
     if one.reason is None:
         return one.detail or ""
     line = texts.say(f"kind.{one.reason.value}")
-    if one.detail and one.detail.casefold() != line.casefold():
+    # What a throttle has to say is the slot, which comes below in the caller's language.
+    if one.detail and one.reason is not Kind.THROTTLED and one.detail.casefold() != line.casefold():
         line = f"{line} ({one.detail})"
     if one.retry_at is None or one.retry_at <= now:
         return line

@@ -193,7 +193,7 @@ async def test_equal_queries_are_asked_once_and_answered_twice() -> None:
 
 async def test_a_failed_search_says_what_happened_and_what_would_help(autojump_clock: trio.testing.MockClock) -> None:
     retry_at = trio.current_time() + 30.4
-    report = Report("duckduckgo", "skipped", Kind.THROTTLED, retry_at=retry_at)
+    report = Report("duckduckgo", "skipped", Kind.THROTTLED, "next slot in 30 s", retry_at=retry_at)
     bench = Bench(FakeBackend(lambda _: unfound(report)))
 
     answer = await bench.call("web_search", query="q")
