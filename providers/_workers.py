@@ -12,29 +12,24 @@ wait for a free worker under the caller's deadline; `timeout` counts from the mo
 
 from __future__ import annotations
 
-import io
 import math
-import os
 import pickle
-import signal
 import socket
-import subprocess
-import sys
-from array import array
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass, field, is_dataclass
-from enum import Enum
-from importlib import import_module
+from dataclasses import dataclass
 from types import GeneratorType
 from typing import Any, Protocol, TypeVar, cast
 
 import outcome
 import trio
 
-from ._contract import ProviderError, TooHeavy, TooLarge, Unavailable
-from ._worker_process import COMMAND, HEADER, MAX_REPLY_BYTES, MEMORY_BYTES, PID
+from ._contract import TooHeavy, TooLarge, Unavailable
+from ._offenders import Offenders
+from ._worker_handles import Command, Template, Worker, receive_exactly, start_template
+from ._worker_process import MEMORY_BYTES, PID
+from ._worker_replies import LATE, Reply, unpack_error
 
 T = TypeVar("T")
 
@@ -42,15 +37,6 @@ JOB_SECONDS = 10.0
 PRELOAD = ("providers._extract.dispatch",)
 IDLE_SECONDS = 30.0
 """How long an idle worker is kept. A new one costs a fork, so keeping it longer buys nothing and holds memory."""
-FAT_BYTES = 250 << 20
-"""A worker that holds more than this after a job is replaced."""
-
-KILLS_TO_REFUSE = 2
-REFUSAL_SECONDS = 600.0
-
-_CHUNK_BYTES = 256 << 10
-_START = "import sys; sys.path[:] = sys.argv[3:]; from providers._worker_process import serve; "
-_START += "serve(int(sys.argv[1]), sys.argv[2].split())"
 
 
 class WorkerError(RuntimeError):
@@ -181,10 +167,10 @@ class _Pool:
         self._limiter = trio.CapacityLimiter(count)
         self._nursery = nursery
         self._preload = preload
-        self._commands, self._commanded = trio.open_memory_channel[_Command](math.inf)
-        self._alive: set[_Worker] = set()
+        self._commands, self._commanded = trio.open_memory_channel[Command](math.inf)
+        self._alive: set[Worker] = set()
         self._births = 0
-        self._idle: deque[_Worker | None] = deque()  # None: a worker could not be started
+        self._idle: deque[Worker | None] = deque()  # None: a worker could not be started
         self._waiting = trio.lowlevel.ParkingLot()
         self._offenders = Offenders()
         self._killed = 0
@@ -222,22 +208,22 @@ class _Pool:
         if host is not None and self._offenders.refuses(host, trio.current_time()):
             raise TooHeavy(f"pages of {host} used up two workers within ten minutes")
 
-    async def _attempt(self, job: _Job) -> tuple[list[Any], _Reply]:
+    async def _attempt(self, job: _Job) -> tuple[list[Any], Reply]:
         payload = pickle.dumps((job.function, job.args), protocol=pickle.HIGHEST_PROTOCOL)
         while True:
             worker = await self._acquire()
             parts: list[Any] = []
-            end = _Reply("late")
+            end = LATE
             try:
                 with trio.move_on_after(job.timeout):
                     end = await worker.do(payload, parts)
             except trio.BrokenResourceError:
                 continue  # it died while idle, before it had read the job: not this job's doing
             finally:
-                self._release(worker, reusable=end.reusable)
+                self._release(worker, reusable=end.leaves_worker_usable)
             return parts, end
 
-    async def _acquire(self) -> _Worker:
+    async def _acquire(self) -> Worker:
         while not self._idle:
             if len(self._alive) + self._births < self._count:
                 self._births += 1
@@ -253,37 +239,37 @@ class _Pool:
         """Start one worker. A task of its own, so that an asker that goes away does not leave half a worker."""
         ours, theirs = socket.socketpair()
         stream = trio.SocketStream(trio.socket.from_stdlib_socket(ours))
-        self._commands.send_nowait(_Command(b"F", channel=theirs))
+        self._commands.send_nowait(Command(b"F", channel=theirs))
         pid = 0
         try:
-            pid = PID.unpack(await _receive_exactly(stream, PID.size) or PID.pack(0))[0]
+            pid = PID.unpack(await receive_exactly(stream, PID.size) or PID.pack(0))[0]
         except trio.BrokenResourceError:
             pid = 0  # the template died with the request unread
         finally:
             self._births -= 1
             if not pid:
                 stream.socket.close()
-        worker = _Worker(pid, stream) if pid else None
+        worker = Worker(pid, stream) if pid else None
         if worker is not None:
             self._alive.add(worker)
         self._offer(worker)
 
-    def _offer(self, worker: _Worker | None) -> None:
+    def _offer(self, worker: Worker | None) -> None:
         self._idle.append(worker)
         self._waiting.unpark()
 
-    def _release(self, worker: _Worker, *, reusable: bool) -> None:
+    def _release(self, worker: Worker, *, reusable: bool) -> None:
         if reusable:
             worker.idle_since = trio.current_time()
             self._offer(worker)
         else:
             self._discard(worker)
 
-    def _discard(self, worker: _Worker) -> None:
+    def _discard(self, worker: Worker) -> None:
         """Kill a worker, now and without waiting. The template collects it, so the process id stays ours till then."""
         self._alive.discard(worker)
         worker.kill()
-        self._commands.send_nowait(_Command(b"R", pid=worker.pid))
+        self._commands.send_nowait(Command(b"R", pid=worker.pid))
         self._waiting.unpark()  # an asker may be parked because the pool was full
 
     def kill_all(self) -> None:
@@ -303,11 +289,11 @@ class _Pool:
         """Own the template process: start it, pass commands on, start it again if it has died."""
         template = None
         try:
-            template = await _start_template(self._preload)
+            template = await start_template(self._preload)
             async for command in self._commanded:
                 if not template.send(command):
                     await template.aclose()
-                    template = await _start_template(self._preload)
+                    template = await start_template(self._preload)
                     if command.code == b"F":
                         template.send(command)
                 if command.channel is not None:
@@ -316,7 +302,7 @@ class _Pool:
             with trio.move_on_after(5, shield=True):
                 await self._close_template(template)
 
-    async def _close_template(self, template: _Template | None) -> None:
+    async def _close_template(self, template: Template | None) -> None:
         """Let the template collect the workers that were killed, then end it."""
         for command in self._unread_commands():
             if command.channel is not None:
@@ -326,7 +312,7 @@ class _Pool:
         if template is not None:
             await template.aclose()
 
-    def _unread_commands(self) -> Iterator[_Command]:
+    def _unread_commands(self) -> Iterator[Command]:
         with suppress(trio.WouldBlock):
             while True:
                 yield self._commanded.receive_nowait()
@@ -357,190 +343,3 @@ _REASONS = {
     "memory": f"the extraction needed more than {MEMORY_BYTES >> 20} MB",
     "gone": "the process that extracted it died",
 }
-
-
-class Offenders:
-    """Hosts whose pages killed workers. `now` is trio's clock."""
-
-    def __init__(self) -> None:
-        self._kills: dict[str, deque[float]] = {}
-        self._refused_until: dict[str, float] = {}
-
-    def record(self, host: str, now: float) -> None:
-        """One of the host's jobs was killed."""
-        self._forget(now)
-        kills = self._kills.setdefault(host, deque(maxlen=KILLS_TO_REFUSE))
-        kills.append(now)
-        if len(kills) == KILLS_TO_REFUSE and now - kills[0] <= REFUSAL_SECONDS:
-            self._refused_until[host] = now + REFUSAL_SECONDS
-            del self._kills[host]
-
-    def refuses(self, host: str, now: float) -> bool:
-        return self._refused_until.get(host, -math.inf) > now
-
-    def refused(self, now: float) -> int:
-        """How many hosts are refused at the moment."""
-        return sum(until > now for until in self._refused_until.values())
-
-    def _forget(self, now: float) -> None:
-        self._refused_until = {host: until for host, until in self._refused_until.items() if until > now}
-        self._kills = {host: kills for host, kills in self._kills.items() if now - kills[-1] <= REFUSAL_SECONDS}
-
-
-# --- one worker, one template ---------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Reply:
-    """A frame of a worker. `tag`: part, done, error, bug, large, memory; of ours: `late` and `gone`."""
-
-    tag: str
-    payload: Any = None
-    resident_bytes: int = 0
-
-    @property
-    def reusable(self) -> bool:
-        return self.tag in ("done", "error", "bug", "large") and self.resident_bytes < FAT_BYTES
-
-
-@dataclass(eq=False, slots=True)
-class _Worker:
-    pid: int
-    stream: trio.SocketStream
-    idle_since: float = field(default_factory=trio.current_time)
-
-    async def do(self, payload: bytes, parts: list[Any]) -> _Reply:
-        """Send a job, collect its parts, return its end. Raises BrokenResourceError if it could not be sent."""
-        await self.stream.send_all(HEADER.pack(len(payload)) + payload)
-        received = 0
-        while True:
-            frame = await self._receive()
-            if frame is None:
-                return _Reply("gone")
-            received += len(frame)
-            try:
-                reply = _Reply(*load_reply(frame))
-            except _BAD_FRAME:
-                return _Reply("gone")
-            if reply.tag != "part":
-                return reply
-            if received > MAX_REPLY_BYTES:
-                return _Reply("memory")
-            parts.append(reply.payload)
-
-    async def _receive(self) -> bytearray | None:
-        try:
-            header = await _receive_exactly(self.stream, HEADER.size)
-            if header is None:
-                return None
-            (length,) = HEADER.unpack(header)
-            return await _receive_exactly(self.stream, length) if length <= MAX_REPLY_BYTES else None
-        except trio.BrokenResourceError:
-            return None
-
-    def kill(self) -> None:
-        # The id cannot have passed to another process: the template collects a worker only when told to.
-        with suppress(ProcessLookupError):  # where the template itself has died, its workers may be collected already
-            os.kill(self.pid, signal.SIGKILL)
-        self.stream.socket.close()
-
-
-@dataclass(frozen=True, slots=True)
-class _Command:
-    code: bytes
-    pid: int = 0
-    channel: socket.socket | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Template:
-    process: trio.Process
-    control: socket.socket
-
-    def send(self, command: _Command) -> bool:
-        """Pass a command on; False when the template is dead. Never waits: the socket holds thousands of commands."""
-        rights: list[tuple[int, int, array[int]]] = []
-        if command.channel is not None:
-            rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array("i", [command.channel.fileno()]))]
-        try:
-            self.control.sendmsg([COMMAND.pack(command.code, command.pid)], rights)
-        except OSError:
-            return False
-        return True
-
-    async def aclose(self) -> None:
-        """Hang up, which ends the process, and collect it."""
-        self.control.close()
-        with trio.move_on_after(1):
-            await self.process.wait()
-        if self.process.returncode is None:
-            self.process.kill()
-            await self.process.wait()
-
-
-async def _start_template(preload: Sequence[str]) -> _Template:
-    control, theirs = socket.socketpair()
-    control.setblocking(False)
-    process = None
-    try:
-        arguments = [str(theirs.fileno()), " ".join(preload), *map(os.path.abspath, sys.path)]
-        # Its own session: Ctrl-C in a terminal is for the server, which then lets running jobs finish.
-        process = await trio.lowlevel.open_process(
-            [sys.executable, "-I", "-X", "utf8", "-c", _START, *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            env={},
-            pass_fds=(theirs.fileno(),),
-            start_new_session=True,
-        )
-    finally:
-        theirs.close()
-        if process is None:
-            control.close()
-    return _Template(process, control)
-
-
-async def _receive_exactly(stream: trio.SocketStream, count: int) -> bytearray | None:
-    """`count` bytes, or None when the other side hung up first."""
-    received = bytearray()
-    while len(received) < count:
-        chunk = await stream.receive_some(min(count - len(received), _CHUNK_BYTES))
-        if not chunk:
-            return None
-        received += chunk
-    return received
-
-
-# --- what a worker may say ------------------------------------------------------------------------------------------
-
-
-_BAD_FRAME = (pickle.UnpicklingError, EOFError, LookupError, TypeError, ValueError, AttributeError, ImportError)
-"""What unpickling a frame that no worker of ours has written may raise."""
-
-
-class _Narrow(pickle.Unpickler):
-    """Loads value types of ours and dates, nothing else: a worker taken over by a hostile file cannot call anything."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        if module.startswith("providers."):
-            found = getattr(import_module(module), name, None)
-            if isinstance(found, type) and (is_dataclass(found) or issubclass(found, (Enum, ProviderError))):
-                return found
-        if module == "datetime" and name in ("date", "datetime", "timezone", "timedelta"):
-            return getattr(import_module(module), name)
-        if module == "builtins" and name in ("frozenset", "set", "bytearray"):
-            return getattr(import_module(module), name)
-        raise pickle.UnpicklingError(f"a worker sent {module}.{name}")
-
-
-def load_reply(frame: bytes | bytearray) -> tuple[str, Any, int]:
-    """Unpickle a worker's frame with the narrow list of classes above. Raises pickle.UnpicklingError."""
-    reply: tuple[str, Any, int] = _Narrow(io.BytesIO(frame)).load()
-    return reply
-
-
-def unpack_error(packed: tuple[Any, ...]) -> ProviderError:
-    """The typed error that a worker raised, with all it said."""
-    kind, detail, retry_after, retry, evidence = packed
-    error: ProviderError = kind(detail, retry_after=retry_after, retry=retry, evidence=evidence)
-    return error

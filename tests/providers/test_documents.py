@@ -286,9 +286,8 @@ def docx() -> bytes:
     paragraph = "<w:p>{}<w:r><w:t>{}</w:t></w:r></w:p>"
     heading = paragraph.format('<w:pPr><w:pStyle w:val="Heading1"/></w:pPr>', "Report")
     cell = "<w:tc>" + paragraph.format("", "{}") + "</w:tc>"
-    grid = (
-        "<w:tbl>" + ("<w:tr>" + cell.format("", "k") + cell.format("", "v") + "</w:tr>").replace("{}", "") + "</w:tbl>"
-    )
+    rows = "".join(f"<w:tr>{cell.format(key)}{cell.format(value)}</w:tr>" for key, value in ("kv", "12"))
+    grid = f"<w:tbl>{rows}</w:tbl>"
     body = heading + paragraph.format("", "Plain words in a paragraph, enough of them to count.") + grid
     style = '<w:style w:type="paragraph" w:styleId="Heading1"><w:name w:val="heading 1"/></w:style>'
     styles = f'<w:styles xmlns:w="{word}">{style}</w:styles>'
@@ -313,6 +312,7 @@ def test_docx_gives_headings_and_paragraphs_and_its_properties() -> None:
     page = read(docx())
 
     assert "# Report" in page.markdown
+    assert "| 1 | 2 |" in page.markdown
     assert "Plain words in a paragraph" in page.markdown
     assert (page.title, page.byline) == ("Yearly", "Ann")
 

@@ -11,8 +11,8 @@ import pytest
 import trio
 
 from providers._contract import Evidence, RateLimited, TooHeavy, TooLarge
+from providers._offenders import Offenders
 from providers._workers import (
-    Offenders,
     WorkerError,
     WorkerStatistics,
     inline_workers,
