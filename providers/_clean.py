@@ -135,6 +135,7 @@ _COMMENT = re.compile(r"(?<![`\\])<!--.*?-->", re.DOTALL)
 _PICTURE_TAG = re.compile(r"(?<!\\)<img\b([^<>]*+)>", re.IGNORECASE)
 _PICTURE_TAG_LEFT = re.compile(r"(?<!\\)<(?=img\b)", re.IGNORECASE)
 _PICTURE_TAG_ALT = re.compile(r"""\balt\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>]++))""", re.IGNORECASE)
+_ALT_MARKUP = re.compile(r"\\?[\[\]<>`]")
 _FOREIGN_TAG = re.compile(rf"""<(a|area)\b[^<>]*?\bhref\s*+=\s*+["']?+\s*+{_FOREIGN_SCHEME}[^<>]*+>""", re.IGNORECASE)
 
 _CODE_SPAN = re.compile(r"(?<![`\\])`([^`\n]++)`(?!`)")
@@ -246,7 +247,7 @@ def _picture_of_tag(match: re.Match[str]) -> str:
 
 def _image_mark(alt: str) -> str:
     """`[image: alt]`, never nothing: what stood before and after the picture must not come to touch."""
-    words = " ".join(re.sub(r"[\[\]<>`\\]", " ", alt).split())
+    words = " ".join(_ALT_MARKUP.sub(" ", alt).split()).rstrip("\\")
     return f"[image: {words}]" if words else "[image]"
 
 
