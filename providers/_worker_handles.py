@@ -31,7 +31,8 @@ class Worker:
 
     async def do(self, payload: bytes, parts: list[Any]) -> Reply:
         """Send a job, collect its parts, return its end. Raises BrokenResourceError if it could not be sent."""
-        await self.stream.send_all(HEADER.pack(len(payload)) + payload)
+        await self.stream.send_all(HEADER.pack(len(payload)))
+        await self.stream.send_all(payload)
         received = 0
         while True:
             frame = await self._receive()
