@@ -5,7 +5,6 @@ In `make test` with deadlines of a second or two; `make soak` repeats them with 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
@@ -17,9 +16,7 @@ from providers._contract import Document, Note, Page, ProviderError, TooHeavy
 from providers._extract import extract
 from providers._sanitise import sanitise
 from providers._workers import open_workers
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-import bombs
+from tests import bombs
 
 EXTRA_SECONDS = 0.5
 MAIN_GROWTH_BYTES = 50 << 20

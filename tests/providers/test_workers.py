@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
@@ -20,9 +19,7 @@ from providers._workers import (
     run,
     run_parts,
 )
-
-sys.path.insert(0, str(Path(__file__).parent))
-import worker_jobs as jobs  # by this name the workers find it, too
+from tests.providers import worker_jobs as jobs
 
 Statistics = Callable[[], WorkerStatistics]
 
