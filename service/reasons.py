@@ -34,7 +34,7 @@ def search_failure(result: SearchResult[Any], texts: Texts, now: float, *, timeo
     if result.status == "success":
         return None
     if result.status == "timeout":
-        return texts.say("timed_out", seconds=_seconds(timeout))
+        return texts.say("timed_out", seconds=_seconds(min(timeout, result.elapsed)))
     return _per_instance(result.reports, texts, now) or texts.say("no_provider")
 
 
@@ -57,7 +57,7 @@ def page_failure(result: ReadResult, texts: Texts, now: float, *, timeout: float
     if result.status == "success":
         return None
     if result.status == "timeout":
-        return texts.say("page_timed_out", seconds=_seconds(timeout))
+        return texts.say("page_timed_out", seconds=_seconds(min(timeout, result.elapsed)))
     if result.reason is Kind.REFUSED:
         return texts.say("robots_denied" if result.detail == ROBOTS_DENIED else "not_allowed")
     if result.reason is Kind.NOT_FOUND:
@@ -75,5 +75,6 @@ def _per_instance(ones: Sequence[Report | Step], texts: Texts, now: float) -> st
     return "; ".join(f"{instance}: {line}" for instance, line in told if line)
 
 
-def _seconds(timeout: float) -> str:
-    return f"{timeout:.3g}"
+def _seconds(seconds: float) -> str:
+    """How long was waited; a shutdown may have made it less than the call was given."""
+    return f"{seconds:.3g}"

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import _thread
 import errno
 import gc
 import os
 import signal
 import socket
-import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -139,6 +140,7 @@ class HttpServer:
                     await accepting.start(self._accept, listeners, connections)
                     task_status.started()
                     await stop.wait()
+                    _log.info("stopping")
                     stopped_at = trio.current_time()
                     shutdown.refuse()
                     shutdown.hurry(stopped_at + CALL_SECONDS)
@@ -192,41 +194,48 @@ async def serve_http(
     """Serve until SIGTERM or SIGINT, and return when the last connection has ended, 19 s later at most."""
     server = HttpServer(app, keep_alive=keep_alive)
     stop = trio.Event()
-    async with trio.open_nursery() as nursery:
-        await nursery.start(watch_signals, stop)
-        nursery.start_soon(_watch_over, stop)
+    with signals_set(stop):
         settle_garbage_collector()
         _log.info("serving", addresses=[shown_address(listener) for listener in listeners])
         await server.serve(listeners, stop, shutdown, task_status=task_status)
-        nursery.cancel_scope.cancel()
 
 
-async def _watch_over(stop: trio.Event) -> None:
-    await stop.wait()
-    start_watchdog()
+@contextmanager
+def signals_set(stop: trio.Event) -> Iterator[None]:
+    """The first SIGTERM or SIGINT sets `stop` and starts the watchdog; a second one ends the process at once.
+
+    A handler of our own, because trio's signal receiver hands a signal to a task, and where the event loop is stuck
+    no task runs: neither the watchdog nor the second signal would help then.
+    """
+    token = trio.lowlevel.current_trio_token()
+    received: list[int] = []
+
+    def handle(number: int, _frame: object) -> None:
+        received.append(number)
+        if len(received) > 1:
+            os._exit(128 + number)
+        start_watchdog(WATCHDOG_SECONDS)
+        token.run_sync_soon(stop.set)
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
-async def watch_signals(stop: trio.Event, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-    """Set `stop` on the first SIGTERM or SIGINT; a second one ends the process at once."""
-    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-        task_status.started()
-        async for number in signals:
-            if stop.is_set():
-                os._exit(128 + number)
-            _log.info("stopping", signal=signal.Signals(number).name)
-            stop.set()
+def start_watchdog(seconds: float, leave: Callable[[int], object] = os._exit) -> None:
+    """A thread that ends the process after a while, whatever the event loop is stuck in.
 
+    Started below `threading`, whose locks the code that a signal interrupted may hold.
+    """
 
-def start_watchdog(seconds: float = WATCHDOG_SECONDS, leave: Callable[[int], object] = os._exit) -> threading.Thread:
-    """A thread that ends the process, whatever the event loop is stuck in."""
-
-    def watch() -> None:
+    def watch() -> None:  # pragma: no cover - coverage does not see into threads below `threading`; it is tested
         time.sleep(seconds)
         leave(EXIT_WATCHDOG)
 
-    thread = threading.Thread(target=watch, name="watchdog", daemon=True)
-    thread.start()
-    return thread
+    _thread.start_new_thread(watch, ())
 
 
 def settle_garbage_collector() -> None:

@@ -18,7 +18,7 @@ from anyio import AsyncFile
 from mcp.server.lowlevel.server import Server
 from mcp.server.stdio import stdio_server
 
-from service.server import settle_garbage_collector, start_watchdog, watch_signals
+from service.server import settle_garbage_collector, signals_set
 
 _log = structlog.get_logger()
 
@@ -101,18 +101,18 @@ async def serve_stdio(server: Server[Any]) -> None:
     """
     settle_garbage_collector()
     stop = trio.Event()
-    async with trio.open_nursery() as nursery:
-        await nursery.start(watch_signals, stop)
-        nursery.start_soon(_cancel_on, stop, nursery.cancel_scope)
-        with private_pipes() as (source, sink):
-            async with Lines(source) as lines, Writer(sink) as writer:
-                streams = stdio_server(cast(AsyncFile[str], lines), cast(AsyncFile[str], writer))
-                async with streams as (incoming, outgoing):
-                    await server.run(incoming, outgoing, server.create_initialization_options())
-        nursery.cancel_scope.cancel()
+    with signals_set(stop):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(_cancel_on, stop, nursery.cancel_scope)
+            with private_pipes() as (source, sink):
+                async with Lines(source) as lines, Writer(sink) as writer:
+                    streams = stdio_server(cast(AsyncFile[str], lines), cast(AsyncFile[str], writer))
+                    async with streams as (incoming, outgoing):
+                        await server.run(incoming, outgoing, server.create_initialization_options())
+            nursery.cancel_scope.cancel()
 
 
 async def _cancel_on(stop: trio.Event, scope: trio.CancelScope) -> None:
     await stop.wait()
-    start_watchdog()
+    _log.info("stopping")
     scope.cancel()

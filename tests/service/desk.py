@@ -38,8 +38,8 @@ def found(*hits: Any, query: str = "q", reports: Sequence[Report] | None = None)
     return SearchResult(query, "success", tuple(hits), told, 0.25)
 
 
-def unfound(*reports: Report, status: Any = "failed") -> SearchResult[Any]:
-    return SearchResult("q", status, (), reports, 0.25)
+def unfound(*reports: Report, status: Any = "failed", elapsed: float = 0.25) -> SearchResult[Any]:
+    return SearchResult("q", status, (), reports, elapsed)
 
 
 def page(url: str, markdown: str = "Some text.", **fields: Any) -> ReadResult:

@@ -34,11 +34,11 @@ class Site:
     async def connect(self) -> trio.SocketStream:
         return await trio.open_tcp_stream("127.0.0.1", self.port)
 
-    async def send(self, data: Bytes, *, wait: float = 2.0) -> bytes:
-        """Send bytes, and give back what comes until the server closes or is silent for `wait` seconds."""
+    async def send(self, data: Bytes, *, wait: float = 5.0, silence: float = 1.0) -> bytes:
+        """Send bytes, and give back what comes in `wait` seconds, until the server closes or is silent for a while."""
         async with await self.connect() as stream:
             await send_or_be_cut(stream, data)
-            return await receive_all(stream, wait)
+            return await receive_all(stream, wait, silence)
 
     async def is_alive(self) -> bool:
         answer = await self.send(get("/healthz", close=True))
@@ -52,13 +52,13 @@ async def send_or_be_cut(stream: trio.SocketStream, data: Bytes) -> None:
         return
 
 
-async def receive_all(stream: trio.SocketStream, wait: float) -> bytes:
+async def receive_all(stream: trio.SocketStream, wait: float, silence: float = 1.0) -> bytes:
     received = bytearray()
     with trio.move_on_after(wait) as scope:
         try:
             while chunk := await stream.receive_some(65536):
                 received += chunk
-                scope.deadline = trio.current_time() + wait
+                scope.deadline = trio.current_time() + silence
         except trio.BrokenResourceError:
             received += b"(reset)"
     return bytes(received)

@@ -75,7 +75,7 @@ async def site() -> Any:
 async def test_a_packet_gets_its_answer_and_the_server_lives(site: Site, name: str) -> None:
     packet, expected = PACKETS[name]
 
-    answer = await site.send(packet, wait=0.5)
+    answer = await site.send(packet, silence=0.05)
 
     assert answer.startswith(expected), answer[:200]
     assert await site.is_alive()
@@ -86,7 +86,7 @@ async def test_all_packets_at_once_leave_nothing_behind(site: Site) -> None:
 
     async with trio.open_nursery() as nursery:
         for packet, _ in PACKETS.values():
-            nursery.start_soon(lambda packet=packet: site.send(packet, wait=0.2))
+            nursery.start_soon(lambda packet=packet: site.send(packet, wait=0.5, silence=0.05))
     await settled(lambda: open_descriptors() <= before)
 
     assert await site.is_alive()
@@ -100,7 +100,7 @@ async def settled(holds: Callable[[], bool], seconds: float = 5.0) -> None:
 
 
 async def test_every_request_in_a_row_is_answered(site: Site) -> None:
-    answer = await site.send(get("/nope") * 50, wait=0.3)
+    answer = await site.send(get("/nope") * 50, silence=0.2)
 
     assert answer.count(b"HTTP/1.1 404") == 50
 
@@ -129,7 +129,7 @@ async def test_bodies_that_are_refused_unread_cost_no_descriptor(site: Site) -> 
     head = JSON_POST.replace(b"localhost", b"evil.example") + b"Content-Length: 100000000\r\n\r\n"
 
     async def push() -> None:
-        answer = await site.send(head + b"x" * 3_000_000, wait=0.3)
+        answer = await site.send(head + b"x" * 3_000_000, silence=0.1)
         assert b"421" in answer or b"(reset)" in answer or answer == b""
 
     async with trio.open_nursery() as nursery:
@@ -232,7 +232,7 @@ async def test_a_client_that_resets_in_mid_answer_ends_its_connection_only() -> 
         await trio.aclose_forcefully(stream)
 
         await settled(lambda: len(site.server._connections) == 0)
-        assert (await site.send(get("/", close=True), wait=0.1)).startswith(b"HTTP/1.1 200")
+        assert (await site.send(get("/", close=True), silence=0.1)).startswith(b"HTTP/1.1 200")
 
 
 # --- applications that break ----------------------------------------------------------------------------------------
@@ -270,8 +270,8 @@ async def answers_nothing(_scope: Any, _receive: Any, _send: Any) -> None:
 async def test_a_broken_application_breaks_one_request(app: Callable[..., Awaitable[None]], expected: bytes) -> None:
     async with serving_app(app, NO_SHUTDOWN) as site:
         with capture_logs() as lines:
-            first = await site.send(get("/x"), wait=0.3)
-            second = await site.send(get("/x"), wait=0.3)
+            first = await site.send(get("/x"), silence=0.1)
+            second = await site.send(get("/x"), silence=0.1)
 
     assert first.startswith(expected)
     assert second.startswith(expected)
@@ -286,7 +286,7 @@ async def test_what_hypercorn_itself_breaks_on_stays_in_the_connection(monkeypat
     async with serving() as site:
         with monkeypatch.context() as patch, capture_logs() as lines:
             patch.setattr(hypercorn_guard._Protocol, "_handle_events", broken)
-            assert await site.send(get("/healthz"), wait=0.3) == b""
+            assert await site.send(get("/healthz"), silence=0.1) == b""
         assert await site.is_alive()
 
     assert [line["event"] for line in lines] == ["connection_failed"]
@@ -347,7 +347,7 @@ async def test_a_bad_chunk_after_the_answer_began_ends_the_connection() -> None:
 
     async with serving_app(answers_early, NO_SHUTDOWN) as site, await site.connect() as stream:
         await stream.send_all(JSON_POST + b"Transfer-Encoding: chunked\r\n\r\n")
-        assert b"early" in await receive_all(stream, 0.1)
+        assert b"early" in await receive_all(stream, 2, 0.05)
         await stream.send_all(b"ZZ\r\n")
         with trio.fail_after(2):
             await receive_all(stream, 2)

@@ -257,7 +257,7 @@ async def test_failures_are_told_in_russian_too() -> None:
 
 
 async def test_a_search_whose_time_ran_out_is_no_error() -> None:
-    bench = Bench(FakeBackend(lambda _: unfound(status="timeout")))
+    bench = Bench(FakeBackend(lambda _: unfound(status="timeout", elapsed=2.5004)))
 
     answer = await bench.call("web_search", query="q", timeout_ms=2500)
 
