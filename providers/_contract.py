@@ -89,7 +89,7 @@ class Evidence:
 
     `reached` says how far the connection got: `nothing` (no connection or no TLS handshake completed), `connected`
     (it did, but no answer came), `answered`. `wall` names the bot wall that was recognised, if any. `body` is the
-    decoded body where it was received whole. `shell`, `thin` and `no_text_layer` are what `walk` found that fetch to be.
+    decoded body where it was received whole. `shell`, `thin` and `no_text_layer` are what `walk` found it to be.
     """
 
     url: str
@@ -217,7 +217,7 @@ class Signals:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page that was read. `markdown` is the whole text, uncut; `published` an ISO date; `language` a BCP 47 code."""
+    """One page that was read. `markdown` is the whole text, uncut; `published` an ISO date; `language` BCP 47."""
 
     url: str
     markdown: str = field(repr=False)

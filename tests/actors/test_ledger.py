@@ -442,7 +442,7 @@ def falling(monkeypatch):
 
 async def recovered(ledger: SqliteLedger) -> None:
     with trio.fail_after(5):
-        while ledger.problem is not None:  # noqa: ASYNC110 (real threads; nothing tells of a recovery)
+        while ledger.problem is not None:
             await trio.sleep(0.001)
 
 
