@@ -14,6 +14,8 @@ _MAX_DESTINATION_CHARS = 4096
 _MAX_NESTING = 8
 _MAX_LABEL_CHARS = 300
 _BRACKETED = re.compile(r"<[^<>\n]{0,4096}>")
+# An escaped character, which stops nothing, or what may end a destination.
+_DESTINATION_STOP = re.compile(r"\\[^\s]|[()\s]")
 _REFERENCE = re.compile(r"\[([^\[\]\n]{0,300})\]")
 
 
@@ -125,18 +127,16 @@ def _inline_end(text: str, place: int) -> int | None:
 
 def _bare_destination_end(text: str, place: int) -> int | None:
     depth = 0
-    for index in range(place, min(len(text), place + _MAX_DESTINATION_CHARS)):
-        character = text[index]
-        if character.isspace():
-            return index if depth == 0 else None
-        if character == "(" and text[index - 1] != "\\":
+    for match in _DESTINATION_STOP.finditer(text, place, place + _MAX_DESTINATION_CHARS):
+        stop = match.group()
+        if stop == "(":
             depth += 1
             if depth > _MAX_NESTING:
                 return None
-        elif character == ")" and text[index - 1] != "\\":
-            if depth == 0:
-                return index
+        elif stop == ")" and depth:
             depth -= 1
+        elif len(stop) == 1:
+            return match.start() if depth == 0 else None
     return None
 
 

@@ -141,9 +141,7 @@ def _whole_character(text: str, start: int, most: int) -> int:
 
 
 def _is_whole(text: str, end: int) -> bool:
-    """Whether no combining mark, joiner, selector or half flag is torn from its base by a cut at `end`."""
-    if end >= len(text):
-        return True
+    """Whether a cut at `end`, before the end of the text, tears no mark, joiner, selector or half flag off its base."""
     after, before = text[end], text[end - 1]
     if combining(after) or category(after) in ("Mn", "Mc", "Me") or after in _JOINERS or before in _JOINERS:
         return False

@@ -30,7 +30,7 @@ def pieces(text: str, limit: int) -> list[str]:
         offset = piece.next_offset
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.one_of(st.text(max_size=300), PROSE.map("".join)), st.integers(1, 120))
 def test_pieces_joined_are_the_whole_text(text: str, limit: int) -> None:
     parts = pieces(text, limit)
@@ -39,7 +39,7 @@ def test_pieces_joined_are_the_whole_text(text: str, limit: int) -> None:
     assert all(len(part) <= limit for part in parts)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(WORDS, st.integers(10, 60))
 def test_no_cut_falls_inside_a_word_that_fits(words: list[str], limit: int) -> None:
     parts = pieces(" ".join(words), limit)
@@ -47,7 +47,7 @@ def test_no_cut_falls_inside_a_word_that_fits(words: list[str], limit: int) -> N
     assert " ".join(parts).split() == words
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     st.lists(st.sampled_from(["e\u0301", "👩\u200d👩\u200d👧", "🇫🇷", "👍🏽", "❤\ufe0f"]), min_size=1, max_size=40),
     st.integers(12, 40),
