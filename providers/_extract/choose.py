@@ -13,18 +13,45 @@ from .witness import covered, witness_text
 
 FAST_BYTES = 1_000_000
 OWN_ONLY_BYTES = 5_000_000
-ENOUGH_SHARE = 0.7
+ENOUGH_SHARE = 0.1
+"""Share of our own reader's words that trafilatura must have found too for its word to count on where content ends."""
 
 
 def choose(outline: Outline, kind: Kind, root: HtmlElement, size: int) -> bytearray:
-    """One flag for each block: 1 where it is content. `size` is that of the page as it came, in bytes."""
+    """One flag for each block: 1 where it is content. `size` is that of the page as it came, in bytes.
+
+    Measured on 120 labelled pages: our own reader misses less, trafilatura knows better where an article or a
+    product's description begins and ends, and on pages that are neither, each finds parts that the other misses.
+    """
     mine = own.read(outline, kind)
-    if size > OWN_ONLY_BYTES:
+    if size > OWN_ONLY_BYTES or kind in (Kind.FORUM, Kind.DOCUMENTATION) and any(mine):
         return mine
-    theirs = covered(outline, witness_text(root, comments=kind is Kind.FORUM, fast=size > FAST_BYTES))
-    both = sum(block.words for block, a, b in zip(outline.blocks, mine, theirs, strict=True) if a and b)
+    theirs = covered(outline, witness_text(root, fast=size > FAST_BYTES))
+    if kind in (Kind.ARTICLE, Kind.PRODUCT):
+        return _within(outline, mine, theirs)
+    return bytearray(a | b for a, b in zip(mine, theirs, strict=True))
+
+
+def _within(outline: Outline, mine: bytearray, theirs: bytearray) -> bytearray:
+    """Our own choice between the first and the last block on which both agree; theirs where they never do."""
+    both = [index for index, (a, b) in enumerate(zip(mine, theirs, strict=True)) if a and b]
     words = sum(block.words for block, flag in zip(outline.blocks, mine, strict=True) if flag)
-    return theirs if both >= ENOUGH_SHARE * words else mine
+    shared = sum(outline.blocks[index].words for index in both)
+    if not words:
+        return theirs
+    if shared < ENOUGH_SHARE * words:
+        return mine
+    keep = bytearray(len(mine))
+    keep[both[0] : both[-1] + 1] = mine[both[0] : both[-1] + 1]
+    return _with_title(outline, mine, keep)
+
+
+def _with_title(outline: Outline, mine: bytearray, keep: bytearray) -> bytearray:
+    """Put back the page's heading where it was the only thing lost before the content."""
+    for index, block in enumerate(outline.blocks[: max(keep.find(1), 0)]):
+        if block.element.tag == "h1" and mine[index]:
+            keep[index] = 1
+    return keep
 
 
 def prune(outline: Outline, keep: bytearray) -> None:

@@ -9,26 +9,39 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from lxml import etree
 from lxml.html import HtmlElement
 
 from .colours import is_invisible, same_colour
-from .edit import remove
+from .edit import remove, replace
 
 MAX_CSS_CHARS = 400_000
 FAR_PIXELS = 900.0
 """From this distance on, a negative offset counts as off-screen."""
 TINY_PIXELS = 2.0
+FALLBACK_CHARS = 400
+FALLBACK_FACTOR = 3
+"""A `<noscript>` with so much more text than all the rest is the page as it is served to those without scripts."""
 
 Style = dict[str, str]
 
 _NEVER_SEEN = "//template[not(@shadowrootmode)] | //noscript | //noembed | //noframes | //datalist | //rp"
 _CANDIDATES = "//*[@hidden or @aria-hidden or @style or (@width='0' and @height='0') or self::dialog[not(@open)]]"
-_ADVERTISED = ("html", "body", "main")
+_ALWAYS_SEEN = ("html", "body", "main")
+_TABS = (
+    "//*[not(@hidden)][(@role='tab' or contains(@class, 'tab')) and @aria-controls]"
+    " | //*[self::button or self::a or @role='button'][@aria-controls and @aria-expanded and not(@hidden)]"
+    " | //*[@role='tab' and starts-with(@href, '#') and not(@hidden)]"
+)
 
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _RULE = re.compile(r"([^{}]*+)\{([^{}]*+)\}")
+_CSS_MARK = re.compile(r"@[a-z-]+[^{};]*+[{;]|[{}]", re.IGNORECASE)
+_MATTERS = re.compile(
+    r"display|visibility|opacity|color|background|font|clip|overflow|transform|scale|translate|zoom|indent|left|top|margin",
+    re.IGNORECASE,
+)
 _SELECTOR = re.compile(r"([a-z][a-z0-9]*|\*)?((?:[.#][\w-]+)*)(\[hidden\])?", re.IGNORECASE)
 _NUMBER = re.compile(r"(-?\d*\.?\d+)\s*(px|em|rem|%|vw|vh|pt|in|cm)?")
 _PIXELS = {"": 1.0, "px": 1.0, "pt": 1.33, "em": 16.0, "rem": 16.0, "vw": 12.0, "vh": 8.0, "in": 96.0, "cm": 38.0}
@@ -40,25 +53,26 @@ def remove_hidden(root: HtmlElement) -> None:
     """Take hidden elements out of the tree; declarative shadow roots, which browsers show, become plain content."""
     for template in root.xpath("//template[@shadowrootmode]"):
         template.drop_tag()
+    _place_streamed(root)
+    _open_fallback(root)
     for element in root.xpath(_NEVER_SEEN):
         remove(element)
-    rules = list(_sheet_rules(root))
+    rules = _sheet_rules(root)
     panels = _panels(root)
     background = _page_background(root, rules)
     for element, style in _styled(root, rules):
-        if element.getparent() is None or element.tag in _ADVERTISED or element.get("id") in panels:
+        if element.getparent() is None or element.tag in _ALWAYS_SEEN or element.get("id") in panels:
             continue
         if _is_hidden(element, style, background) and not _holds_page(element, style):
             remove(element)
 
 
-def _styled(root: HtmlElement, rules: list[tuple[str, Style]]) -> Iterator[tuple[HtmlElement, Style]]:
+def _styled(root: HtmlElement, rules: list[tuple[_Compound, Style]]) -> Iterator[tuple[HtmlElement, Style]]:
     """Elements that may be hidden, with what is known of their style: sheet rules first, inline declarations last."""
     styles: dict[HtmlElement, Style] = {element: {} for element in root.xpath(_CANDIDATES)}
-    for path, style in rules:
-        if hides(style):
-            for element in root.xpath(path):
-                styles.setdefault(element, {}).update(style)
+    hiding = [(compound, style) for compound, style in rules if hides(style) or "color" in style]
+    for element, style in _matches(root, hiding):
+        styles.setdefault(element, {}).update(style)
     for element in root.xpath("//*[self::font or self::span or self::p or self::div][@color]"):
         styles.setdefault(element, {}).setdefault("color", element.get("color"))
     for element, style in styles.items():
@@ -169,10 +183,10 @@ def _background(element: HtmlElement, style: Style) -> str | None:
     return None
 
 
-def _page_background(root: HtmlElement, rules: list[tuple[str, Style]]) -> str | None:
+def _page_background(root: HtmlElement, rules: list[tuple[_Compound, Style]]) -> str | None:
     """White where nothing on the page could have set another background, else what a rule says of the body."""
-    for path, style in rules:
-        if path in ("//body", "//html"):
+    for compound, style in rules:
+        if compound.tag in ("body", "html"):
             declared = style.get("background-color") or style.get("background")
             if declared:
                 return declared
@@ -190,66 +204,114 @@ def _holds_page(element: HtmlElement, style: Style) -> bool:
 
 
 def _panels(root: HtmlElement) -> frozenset[str]:
-    """Ids of panels that a tab names as its own: a click shows them."""
-    tabs = root.xpath("//*[@role='tab' and not(@hidden)][@aria-controls or starts-with(@href, '#')]")
+    """Ids of panels that a tab which can be seen names as its own: a click shows them."""
+    tabs = root.xpath(_TABS)
     return frozenset(tab.get("aria-controls") or tab.get("href", "")[1:] for tab in tabs)
 
 
-def _sheet_rules(root: HtmlElement) -> Iterator[tuple[str, Style]]:
-    """XPath and declarations of every simple rule outside at-rules, in order."""
+def _place_streamed(root: HtmlElement) -> None:
+    """Put parts that the server sent late into their places, as the page's own script does at once (React)."""
+    for place in root.xpath("//template[starts-with(@id, 'B:')]"):
+        part = root.xpath("//div[@hidden and @id = $name]", name="S:" + place.get("id")[2:])
+        if part and place not in part[0].iter("template"):
+            del part[0].attrib["hidden"]
+            part[0].tail = None
+            replace(place, part[0])
+
+
+def _open_fallback(root: HtmlElement) -> None:
+    """Where `<noscript>` holds the page and the rest next to nothing, the page is what stands in it."""
+    fallbacks = [element for element in root.iter("noscript") if len(element.text_content()) > FALLBACK_CHARS]
+    if not fallbacks:
+        return
+    scripted = sum(len(element.text_content()) for element in root.iter("script", "style", "noscript", "head"))
+    rest = len(root.text_content()) - scripted
+    for element in fallbacks:
+        if len(element.text_content()) > FALLBACK_FACTOR * max(rest, 0):
+            element.tag = "div"
+
+
+def _sheet_rules(root: HtmlElement) -> list[tuple[_Compound, Style]]:
+    """Compound selector and declarations of every simple rule outside at-rules that may matter here, in order.
+
+    A selector that a conditional rule (`@media`) names too is left alone: on this screen it may be shown.
+    """
     css = "\n".join(sheet.text or "" for sheet in root.iter("style") if _is_for_screen(sheet))[:MAX_CSS_CHARS]
-    for selectors, body in _RULE.findall(_without_at_rules(_COMMENT.sub(" ", css))):
-        if ":" not in body:
+    plain, conditional = _split_at_rules(_COMMENT.sub(" ", css))
+    rules = []
+    for selectors, body in _RULE.findall(plain):
+        if not _MATTERS.search(body):
             continue
-        style = None
-        for selector in selectors.split(","):
-            path = _path(selector.strip())
-            if path is not None:
-                style = style or declarations(body)
-                yield path, style
+        style = declarations(body)
+        for selector in map(str.strip, selectors.split(",")):
+            compound = _compound(selector)
+            if compound is not None and not (hides(style) and f"{selector}{{" in conditional):
+                rules.append((compound, style))
+    return rules
 
 
 def _is_for_screen(sheet: HtmlElement) -> bool:
     return (sheet.get("media") or "all").strip().lower() in ("all", "screen", "")
 
 
-def _without_at_rules(css: str) -> str:
-    """The sheet without `@media` and other blocks: when they hold is not known here."""
-    pieces = []
-    depth = skipped = 0
-    position = 0
-    for mark in re.finditer(r"@[a-z-]+[^{};]*+[{;]|[{}]", css, re.IGNORECASE):
-        token = mark[0]
-        if skipped:
-            depth += token.endswith("{") - (token == "}")
-            if depth < skipped:
-                skipped, position = 0, mark.end()
-        elif token.startswith("@"):
-            pieces.append(css[position : mark.start()])
+def _split_at_rules(css: str) -> tuple[str, str]:
+    """The sheet without `@media` and other blocks, and the insides of those blocks."""
+    plain, conditional = [], []
+    depth = inside_since = position = 0
+    for mark in _CSS_MARK.finditer(css):
+        opens = mark[0].endswith("{")
+        if inside_since:
+            depth += 1 if opens else -1 if mark[0] == "}" else 0
+            if depth < inside_since:
+                conditional.append(css[position : mark.start()])
+                inside_since, position = 0, mark.end()
+        elif mark[0].startswith("@"):
+            plain.append(css[position : mark.start()])
             position = mark.end()
-            if token.endswith("{"):
-                depth += 1
-                skipped = depth
+            depth += opens
+            inside_since = depth if opens else 0
         else:
-            depth += 1 if token == "{" else -1
-    if not skipped:
-        pieces.append(css[position:])
-    return "".join(pieces)
+            depth += 1 if opens else -1
+    (conditional if inside_since else plain).append(css[position:])
+    return "".join(plain), "".join(conditional)
 
 
-def _path(selector: str) -> str | None:
-    """An XPath for one compound selector, or None for anything that needs more than the element itself."""
+@dataclass(frozen=True, slots=True)
+class _Compound:
+    """A selector like `div.a.b` or `#c`."""
+
+    tag: str
+    classes: frozenset[str]
+    identifier: str
+
+
+def _compound(selector: str) -> _Compound | None:
+    """The selector, or None for one that needs more than the element itself to be decided, or that fits all."""
     found = _SELECTOR.fullmatch(selector)
-    if not selector or found is None or selector == "*":
+    if not selector or found is None or selector.startswith(("*", "[")):
         return None
-    tests = []
-    for mark, name in re.findall(r"([.#])([\w-]+)", found[2]):
-        tests.append(
-            f"[@id='{name}']" if mark == "#" else f"[contains(concat(' ', normalize-space(@class), ' '), ' {name} ')]"
-        )
-    return f"//{(found[1] or '*').lower()}" + "".join(tests) + ("[@hidden]" if found[3] else "")
+    marks = re.findall(r"([.#])([\w-]+)", found[2])
+    identifiers = [name for mark, name in marks if mark == "#"]
+    classes = frozenset(name for mark, name in marks if mark == ".")
+    return _Compound((found[1] or "").lower(), classes, identifiers[0] if identifiers else "")
 
 
-def text_chars(root: etree._Element) -> int:
-    """How much text a tree holds, for tests and for the guard above."""
-    return sum(len(piece) for piece in root.itertext())
+def _matches(root: HtmlElement, rules: list[tuple[_Compound, Style]]) -> Iterator[tuple[HtmlElement, Style]]:
+    """Elements and the rules that fit them. One walk over the elements, whatever the number of rules."""
+    by_name: dict[str, list[tuple[_Compound, Style]]] = {}
+    for compound, style in rules:
+        key = next(iter(sorted(compound.classes)), "") or "#" + compound.identifier
+        by_name.setdefault(key if key != "#" else "<" + compound.tag, []).append((compound, style))
+    for element in root.xpath("//*[@class or @id]") if by_name else ():
+        classes = (element.get("class") or "").split()
+        for key in (*classes, "#" + (element.get("id") or "")):
+            for compound, style in by_name.get(key, ()):
+                if compound.tag in ("", element.tag) and compound.classes.issubset(classes):
+                    if compound.identifier in ("", element.get("id")):
+                        yield element, style
+    for key, fitting in by_name.items():
+        if key.startswith("<"):
+            for element in root.iter(key[1:]):
+                yield from ((element, style) for _, style in fitting)
+
+

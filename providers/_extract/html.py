@@ -9,7 +9,7 @@ from providers._contract import Document, Empty, Page, Signals
 from .choose import choose, prune
 from .decode import decode
 from .hidden import remove_hidden
-from .kinds import Kind
+from .kinds import kind_of
 from .links import base_of
 from .markdown import to_markdown
 from .metadata import metadata, pictures
@@ -31,12 +31,13 @@ def html_to_page(document: Document) -> Page:
     base = base_of(root, document.final_url or document.url)
     nodes = linked_data(root)
     meta = meta_values(root)
+    kind = kind_of(root, document.final_url or document.url, meta, nodes)
     remove_hidden(root)
     about = metadata(root, meta, nodes, base)
     prepare(root)
     body = _body(root)
     outlined = outline(body)
-    prune(outlined, choose(outlined, Kind.UNKNOWN, root, len(document.body)))
+    prune(outlined, choose(outlined, kind, root, len(document.body)))
     return Page(
         url=document.url,
         final_url=document.final_url or document.url,

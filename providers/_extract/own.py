@@ -7,18 +7,30 @@ trafilatura and fails on different pages, which is why `choose.py` asks both.
 from __future__ import annotations
 
 import re
+from collections import Counter
 
+from lxml.etree import _Element
 from lxml.html import HtmlElement
 
 from .kinds import Kind
-from .outline import Outline
+from .outline import Block, Outline
 from .tags import HEADINGS
 
 FRAME_SHARE = 0.6
 """A part with a larger share of the page's words is not its frame, whatever it is called."""
 NAMED_SHARE = 0.4
+LINK_SHARE = 0.6
+COPY_WORDS = 20
+MANY_COPIES = 5
+PROSE_WORDS = 18
+POST_FRAME_WORDS = 40
+HEAD_WORDS = 150
+TITLE_WORDS = 8
+ASIDE_SHARE = 0.4
 LINK_LIST_WORDS = 60
 LINK_LIST_SHARE = 0.85
+MENU_WORDS = 4.5
+"""Entries of a menu are shorter than this on average; links of a listing are whole titles."""
 MAIN_SHARE = 0.5
 
 _FRAME_TAGS = frozenset(("nav", "footer", "aside", "dialog", "menu"))
@@ -27,18 +39,55 @@ _FRAME_ROLES = frozenset(
 )
 _NAMED_TAGS = frozenset(("div", "section", "ul", "ol", "li", "header", "form", "table", "p", "dl"))
 _FRAME_NAME = re.compile(
-    r"(?:^|[\s_-])(?:nav(?:bar|igation)?|menus?|footer|foot|side-?bar|bread-?crumbs?|crumbs?|cookies?|consent|gdpr|onetrust"
-    r"|shar(?:e|ing)|social|related|recommend(?:ed|ations?)?|newsletter|subscri(?:be|ption)|promo|advert(?:isement)?s?|ads?"
-    r"|banner|popup|modal|overlay|tool-?bar|pagination|pager|skip-?link|log-?in|sign-?in|sign-?up|search(?:form|box|bar)?|toc"
-    r"|masthead|top-?bar|copyright|disclaimer|comment-?form|reply-?form|respond|cart|minicart|wishlist|facets?|filters?"
-    r"|author-?bio|trending|popular|upsell|cross-?sell|you-?may-?also|read-?next|tag-?cloud|widget)(?=$|[\s_-])",
+    r"(?:^|[_-])(?:nav(?:bar|igation)?|footer|foot|side-?bar|bread-?crumbs?|crumbs?|cookies?|consent|gdpr|onetrust"
+    r"|shar(?:e|ing)|social|related|recommend(?:ed|ations?)?|newsletter|subscri(?:be|ption)|advert(?:isement)?s?|ads?"
+    r"|pagination|pager|skip-?link|log-?in|sign-?in|sign-?up|sign-?up-?bar|masthead|top-?bar|disclaimer|comment-?form"
+    r"|reply-?form|respond|minicart|author-?bio|you-?may-?also|read-?next|tag-?cloud|loader|spinner|promo-?bar|announcement-?bar)(?=$|[_-])",
     re.IGNORECASE,
 )
+_SOFT_NAME = re.compile(
+    r"(?:^|[_-])(?:menus?|promo|banner|pop-?up|pop-?over|modal|overlay|tool-?bar|tool-?tip|search(?:form|box|bar)?|toc"
+    r"|copyright|cart|wishlist|facets?|filters?|trending|popular|upsell|cross-?sell|announcement|install)(?=$|[_-])",
+    re.IGNORECASE,
+)
+"""Names that also stand on parts with running text; only parts without any are dropped for these."""
+_POST_FRAME = re.compile(
+    r"(?:^|[_-])(?:extras?|badges?|signature|last-?edit(?:ed)?|reactions?|votes?|likes?|karma|reputation|rank|stats?"
+    r"|post-?(?:count|tools?|footer|actions?|controls?|buttons?|options?)|topic-?(?:tools?|actions?|info|stats?)|location"
+    r"|tool-?links?|tagline|flair|user-?title|user-?details|member-?since|joined|quick-?reply|summary-?block|rating"
+    r"|moderation|report|locations|infobar|sort)(?=$|[_-])",
+    re.IGNORECASE,
+)
+"""What surrounds each post of a thread: counters, ranks, tools; never the author's name."""
 _CONTENT_NAME = re.compile(
-    r"(?:^|[\s_-])(?:content|main|article|post|entry|body|product|thread|topic|message|results|page|wrapper|container"
-    r"|layout|col|row|grid|section)(?=$|[\s_-])",
+    r"(?:^|[_-])(?:content|main|article|post|entry|body|product|thread|topic|message|results|page|wrapper|container"
+    r"|layout|col|row|grid|section|has|with|no|not|is|without|hide|show)(?=$|[_-])",
     re.IGNORECASE,
 )
+_COMMENTS_NAME = re.compile(
+    r"(?:^|[_-])(?:comments?|comment-?(?:list|area|section|thread|s-area)|disqus(?:-?thread)?|responses|livefyre|utterances)"
+    r"(?=$|[_-])",
+    re.IGNORECASE,
+)
+_AUTHOR_NAME = re.compile(
+    r"(?:author|user(?:name|info)?|profile|byline|poster|member|cite|avatar|creator|name|title|brand|material)", re.IGNORECASE
+)
+_ASIDE_TITLE = re.compile(
+    r"(?:you (?:may|might)(?: also)?(?: like| enjoy| be interested.*)?|(?:people|customers?) (?:who|also|frequently).*"
+    r"|frequently bought.*|related(?: \w+){0,3}|similar (?:\w+ ?){1,2}|suggested (?:\w+ ?){1,2}|recommended(?: \w+){0,3}"
+    r"|more (?:from|in|on|like|stories|articles|posts|news)\b.*|read (?:more|next|also)|up next|what to read next|keep reading"
+    r"|(?:most )?(?:popular|recent|read|viewed|latest) (?:posts?|articles?|stories|news|topics?|now)|trending(?: \w+){0,2}"
+    r"|recently viewed.*|(?:leave|post|add|write) a (?:reply|comment).*|share (?:this|on|via)\b.*|share|follow us.*|about the authors?"
+    r"|(?:sign up|subscribe)\b.*|(?:join|get) (?:our|the) newsletter.*|newsletter|stay (?:in touch|up to date|connected|informed).*"
+    r"|popular topics?|who'?s online.*|tags|categories|quick links|advertisement|sponsored.*|table of contents|on this page"
+    r"|(?:das könnte|auch interessant|mehr zum thema|ähnliche).*|(?:à lire aussi|articles similaires|vous aimerez).*"
+    r"|(?:читайте также|похожие|смотрите также).*)[:.…]?",
+    re.IGNORECASE,
+)
+_REVIEWS_TITLE = re.compile(r"(?:\d+ )?(?:customer |product |verified )?(?:reviews?|ratings?|questions?|q&a)(?: .{0,30})?", re.IGNORECASE)
+
+_UNREPEATED = frozenset(("pre", "td", "th", *HEADINGS))
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _MAIN_IDS = frozenset(("content", "main", "main-content", "primary"))
 
 
@@ -46,31 +95,130 @@ def read(outline: Outline, kind: Kind) -> bytearray:
     """One flag for each block of the outline: 1 where it is content."""
     keep = bytearray(b"\1") * len(outline.blocks)
     total = max(1, outline.words[-1])
-    mains = {main for main in outline.root.iter("main", "article")}
+    mains = set(outline.root.iter("main", "article"))
     for element, (start, end) in outline.spans.items():
         words = outline.words[end] - outline.words[start]
         if not words or element is outline.root:
             continue
-        if _is_frame(element, words, total, mains):
+        link_share = (outline.link_words[end] - outline.link_words[start]) / words
+        if _is_frame(outline, element, words / total, link_share, mains, kind):
             keep[start:end] = bytes(end - start)
     _keep_main_only(outline, keep)
     _drop_link_lists(outline, keep)
+    _drop_repeated(outline, keep)
+    _drop_titled_asides(outline, keep, kind)
     return keep
 
 
-def _is_frame(element: HtmlElement, words: int, total: int, mains: set[HtmlElement]) -> bool:
-    if element.tag in _FRAME_TAGS or element.get("role") in _FRAME_ROLES:
-        return words < FRAME_SHARE * total
-    if element.tag == "header" and not any(ancestor in mains for ancestor in element.iterancestors()):
-        return words < FRAME_SHARE * total and next(element.iter("h1"), None) is None
-    if element.tag not in _NAMED_TAGS or words >= NAMED_SHARE * total:
+def _is_frame(
+    outline: Outline, element: HtmlElement, share: float, link_share: float, mains: set[_Element], kind: Kind
+) -> bool:
+    tag = element.tag
+    if tag == "aside" and kind is Kind.FORUM:
+        return link_share > LINK_SHARE
+    if tag in _FRAME_TAGS or element.get("role") in _FRAME_ROLES:
+        return share < FRAME_SHARE or link_share > LINK_SHARE
+    if tag == "header" and not any(ancestor in mains for ancestor in element.iterancestors()):
+        return (share < FRAME_SHARE or link_share > LINK_SHARE) and next(element.iter("h1"), None) is None
+    if tag not in _NAMED_TAGS or share >= NAMED_SHARE:
         return False
-    names = f"{element.get('class') or ''} {element.get('id') or ''}"
-    return names != " " and _FRAME_NAME.search(names) is not None and _CONTENT_NAME.search(names) is None
+    names = f"{element.get('class') or ''} {element.get('id') or ''}".split()
+    names = [_CAMEL.sub("-", name) for name in names if _CONTENT_NAME.search(name) is None]
+    if any(map(_FRAME_NAME.search, names)):
+        return link_share > LINK_SHARE or next(element.iter("h1"), None) is None
+    if any(map(_SOFT_NAME.search, names)):
+        return link_share > LINK_SHARE or not _has_prose(outline, element)
+    if kind is Kind.FORUM and any(map(_POST_FRAME.search, names)):
+        return outline.words_in(element) <= POST_FRAME_WORDS
+    if kind is not Kind.FORUM and any(_COMMENTS_NAME.search(name) for name in names):
+        return next(element.iter("h1"), None) is None
+    return False
 
 
-def _kept_words(outline: Outline, keep: bytearray, start: int, end: int) -> int:
-    return sum(outline.blocks[index].words for index in range(start, end) if keep[index])
+def _has_prose(outline: Outline, element: HtmlElement) -> bool:
+    """Whether a heading of the page or a paragraph of running text stands in it."""
+    start, end = outline.spans[element]
+    if any(block.element.tag == "h1" for block in outline.blocks[start:end]):
+        return True
+    return any(block.words >= PROSE_WORDS and block.link_words < 0.3 * block.words for block in outline.blocks[start:end])
+
+
+def _drop_repeated(outline: Outline, keep: bytearray) -> None:
+    """Drop what stands beside every entry (`Reply`, `Add to cart`), and a longer block's second copy."""
+    counts = Counter(block.text for block, flag in zip(outline.blocks, keep, strict=True) if flag)
+    seen: set[str] = set()
+    for index, block in enumerate(outline.blocks):
+        count = counts[block.text]
+        if not keep[index] or count < 2 or block.element.tag in _UNREPEATED:
+            continue
+        if block.words >= COPY_WORDS:
+            keep[index] = block.text not in seen
+            seen.add(block.text)
+        elif count >= MANY_COPIES and not any(letter.isdigit() for letter in block.text):
+            keep[index] = _names_something(block)
+
+
+def _drop_titled_asides(outline: Outline, keep: bytearray, kind: Kind) -> None:
+    """Drop parts whose heading says that they lead elsewhere, up to where the part or the next heading ends it."""
+    total = sum(block.words for block, flag in zip(outline.blocks, keep, strict=True) if flag)
+    for index, block in enumerate(outline.blocks):
+        if not keep[index] or block.words > TITLE_WORDS or not _is_title(block):
+            continue
+        is_aside = _ASIDE_TITLE.fullmatch(block.text) or (
+            kind is Kind.PRODUCT and _REVIEWS_TITLE.fullmatch(block.text) is not None
+        )
+        if is_aside:
+            start, end = _part_of(outline, index)
+            words = sum(block.words for block, flag in zip(outline.blocks[start:end], keep[start:end], strict=True) if flag)
+            if words < ASIDE_SHARE * total:
+                keep[start:end] = bytes(end - start)
+
+
+def _is_title(block: Block) -> bool:
+    return block.element.tag in HEADINGS or block.element.tag in ("strong", "div", "p", "span", "header", "legend")
+
+
+def _part_of(outline: Outline, index: int) -> tuple[int, int]:
+    """The range of the largest part that begins with this block; where it is alone, what follows in its parent."""
+    element = outline.blocks[index].element
+    start, end = outline.spans[element]
+    level = element.tag
+    for ancestor in element.iterancestors():
+        span = outline.spans.get(ancestor)
+        if span is None:
+            continue
+        if span[0] < index or ancestor.tag in ("body", "main", "article"):
+            if end - index == 1:
+                end = _next_heading(outline, index, span[1], level)
+            break
+        if span[1] > end:
+            end = span[1]
+    return start, end
+
+
+def _next_heading(outline: Outline, index: int, end: int, level: str) -> int:
+    """Where the next heading of the same or a higher level stands; nothing but the title itself if it is no heading."""
+    if level not in HEADINGS:
+        return index + 1
+    for other in range(index + 1, end):
+        tag = outline.blocks[other].element.tag
+        if tag in HEADINGS and tag <= level:
+            return other
+    return end
+
+
+def _names_something(block: Block) -> bool:
+    """Whether the block looks like the name of an author or a thing, which many entries may share."""
+    element: _Element | None = block.element
+    for _ in range(3):
+        if element is None:
+            return False
+        if _AUTHOR_NAME.search(f"{element.get('class') or ''} {element.get('itemprop') or ''}"):
+            return True
+        if any(_AUTHOR_NAME.search(f"{link.get('class') or ''} {link.get('href') or ''}") for link in element.iterchildren("a", "span")):
+            return True
+        element = element.getparent()
+    return False
 
 
 def _keep_main_only(outline: Outline, keep: bytearray) -> None:
@@ -85,8 +233,24 @@ def _keep_main_only(outline: Outline, keep: bytearray) -> None:
             best = max(best, (sums[end] - sums[start], start, end))
     words, start, end = best
     if words > MAIN_SHARE * sums[-1]:
+        start = _with_head(outline, keep, start)
         keep[:start] = bytes(start)
         keep[end:] = bytes(len(keep) - end)
+
+
+def _with_head(outline: Outline, keep: bytearray, start: int) -> int:
+    """The start of the content when the page's heading, with its introduction, stands in front of the main part."""
+    heading = next((block.element for block in outline.blocks[:start] if block.element.tag == "h1"), None)
+    if heading is None or not keep[outline.spans[heading][0]]:
+        return start
+    part = heading
+    for ancestor in heading.iterancestors():
+        if ancestor not in outline.spans or outline.spans[ancestor][1] > start or outline.words_in(ancestor) > HEAD_WORDS:
+            break
+        part = ancestor
+    first, last = outline.spans[part]
+    keep[last:start] = bytes(start - last)
+    return first
 
 
 def _drop_link_lists(outline: Outline, keep: bytearray) -> None:
@@ -94,7 +258,8 @@ def _drop_link_lists(outline: Outline, keep: bytearray) -> None:
         if element.tag not in ("ul", "ol", "div", "section", "table", "p") or element is outline.root:
             continue
         words = outline.words[end] - outline.words[start]
-        if not words or words > LINK_LIST_WORDS or outline.links[end] - outline.links[start] < 3:
+        links = outline.links[end] - outline.links[start]
+        if not words or words > LINK_LIST_WORDS or links < 3 or words > MENU_WORDS * links:
             continue
         share = (outline.link_words[end] - outline.link_words[start]) / words
         if share > LINK_LIST_SHARE and next(element.iter(*HEADINGS[1:3], "img"), None) is None:

@@ -17,6 +17,8 @@ from .tags import HEADINGS, NOT_CONTENT
 
 __all__ = ["FORMULA_ATTRIBUTE", "prepare"]
 
+SENTENCE_WORDS = 6
+_HEAVY = ("p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "table", "pre")
 _PERMALINK_TEXT = frozenset(
     ("", "¶", "#", "🔗", "§", "link", "permalink", "anchor", "copy link", "direct link", "edit", "[edit]")
 )
@@ -37,12 +39,25 @@ _TAB_LABELS = re.compile(r"(?:^|[\s_-])tab(?:bed)?[s_-]*(?:labels?|list|nav|head
 def prepare(root: HtmlElement) -> None:
     """Change the tree in place. Data in scripts must have been read before."""
     mark_formulas(root)
+    _shelve_data(root)
     _open_films(root)
     _mark_tasks(root)
     _label_tabs(root)
-    etree.strip_elements(root, *NOT_CONTENT, with_tail=False)
+    _drop_buttons(root)
+    etree.strip_elements(_body(root), *NOT_CONTENT, with_tail=False)
     _drop_line_numbers(root)
     _drop_marks(root)
+
+
+def _shelve_data(root: HtmlElement) -> None:
+    """Drop scripts and styles, but put JSON-LD into the head: trafilatura looks there for what kind of page this is."""
+    head = root.find("head")
+    scripts = [script for script in root.iter("script") if "ld+json" in (script.get("type") or "")]
+    texts = [script.text for script in scripts]
+    etree.strip_elements(root, "script", "style", with_tail=False)
+    for text in texts if head is not None else ():
+        script = etree.SubElement(head, "script", type="application/ld+json")
+        script.text = text
 
 
 def _open_films(root: HtmlElement) -> None:
@@ -83,6 +98,24 @@ def _label_tabs(root: HtmlElement) -> None:
         remove(labels)
 
 
+def _drop_buttons(root: HtmlElement) -> None:
+    """Buttons go, but those that hold content stay as plain text: a heading that opens its section, a whole card."""
+    for button in list(root.iter("button")):
+        parent = button.getparent()
+        if parent is None:
+            continue
+        opens = parent.tag in HEADINGS or parent.tag in ("dt", "summary")
+        if opens or next(button.iter(*_HEAVY), None) is not None or _is_sentence(button):
+            button.tag = "span"
+        else:
+            remove(button)
+
+
+def _is_sentence(button: HtmlElement) -> bool:
+    words = "".join(text for text in button.itertext()).split()
+    return len(words) >= SENTENCE_WORDS or (len(words) > 2 and words[-1].endswith("?"))
+
+
 def _drop_line_numbers(root: HtmlElement) -> None:
     for table in root.xpath(_LINE_NUMBER_TABLE):
         blocks = table.xpath(".//td[not(contains(@class, 'lineno') or contains(@class, 'gutter'))]//pre")
@@ -111,3 +144,8 @@ def _is_permalink(anchor: HtmlElement, text: str) -> bool:
     if parent.tag in HEADINGS or parent.tag == "dt":
         return True
     return text != "" and _PERMALINK_CLASS.search(anchor.get("class") or "") is not None
+
+
+def _body(root: HtmlElement) -> HtmlElement:
+    body = root.find("body")
+    return root if body is None else body

@@ -14,18 +14,16 @@ COVERED_SHARE = 0.5
 _WORD = re.compile(r"\w+")
 
 
-def witness_text(root: HtmlElement, *, comments: bool, fast: bool) -> str:
+def witness_text(root: HtmlElement, *, fast: bool) -> str:
     """What trafilatura takes for the content of this tree; empty where it finds none or fails on the page.
 
     Its metadata are not asked for: the pattern it cleans authors with is quadratic (security/FACTS.md C2).
     """
     try:
-        document = bare_extraction(root, include_comments=comments, include_tables=True, fast=fast, with_metadata=False)
+        document = bare_extraction(root, include_comments=False, include_tables=True, fast=fast, with_metadata=False)
     except (RecursionError, ValueError, AttributeError, TypeError, KeyError, IndexError):
         return ""
-    if document is None:
-        return ""
-    return "\n".join(part for part in (document.text, document.comments) if part)
+    return getattr(document, "text", None) or ""
 
 
 def covered(outline: Outline, text: str) -> bytearray:
