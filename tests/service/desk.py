@@ -53,6 +53,11 @@ def unread(url: str, *steps: Step, status: Any = "failed", **fields: Any) -> Rea
     return ReadResult(url, status, None, None, (), steps, elapsed=0.2, **values)
 
 
+async def forever(*_: Any) -> Any:
+    """What a backend does that never answers."""
+    await trio.sleep_forever()
+
+
 @dataclass
 class FakeBackend:
     """Answers with what `on_search`, `on_images` and `on_read` return; remembers what it was asked."""

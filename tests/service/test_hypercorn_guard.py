@@ -114,8 +114,12 @@ async def test_clients_that_pipeline_and_leave_cost_no_descriptor(site: Site) ->
     await settled(lambda: not site.server._connections and open_descriptors() <= before)
 
 
+async def slow_search(_query: Any) -> Any:
+    await trio.sleep(0.3)
+
+
 async def test_clients_that_pipeline_calls_and_leave_cost_no_descriptor() -> None:
-    bench = Bench(FakeBackend(lambda _: trio.sleep(0.3)))
+    bench = Bench(FakeBackend(slow_search))
     async with serving(bench) as site:
         before = open_descriptors()
         for _ in range(20):

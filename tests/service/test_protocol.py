@@ -15,7 +15,7 @@ from trio.testing import wait_all_tasks_blocked
 from actors.results import Report, Step
 from providers._contract import Kind
 from service.protocol import WEBSITE
-from tests.service.desk import Bench, FakeBackend, found, hit, page, unfound, unread
+from tests.service.desk import Bench, FakeBackend, forever, found, hit, page, unfound, unread
 
 ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])
 
@@ -81,7 +81,7 @@ async def test_nulls_survive_the_way_to_the_client(mode: Any) -> None:
 
 
 async def test_a_call_past_the_limit_is_told_so_at_once() -> None:
-    bench = Bench(FakeBackend(lambda _: trio.sleep_forever()), limit=1)
+    bench = Bench(FakeBackend(forever), limit=1)
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(lambda: bench.call("web_search", query="q"))
@@ -142,7 +142,7 @@ async def test_a_bug_of_ours_is_a_sentence_and_a_logged_traceback() -> None:
 
 
 async def test_a_call_whose_client_left_is_logged_and_counted() -> None:
-    bench = Bench(FakeBackend(lambda _: trio.sleep_forever()))
+    bench = Bench(FakeBackend(forever))
 
     with capture_logs() as lines:
         async with trio.open_nursery() as nursery:

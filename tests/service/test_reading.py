@@ -13,7 +13,7 @@ from providers._contract import Kind, Note, Page, ProviderError, Target, TooHeav
 from providers._workers import inline_workers
 from service import reading
 from service.calling import GRACE_SECONDS, ToolOptions
-from tests.service.desk import Bench, FakeBackend, found, hit, page, unfound, unread
+from tests.service.desk import Bench, FakeBackend, forever, found, hit, page, unfound, unread
 
 URL = "https://a.example/"
 LONG = "".join(f"Sentence number {number} of the page. " for number in range(200))
@@ -273,7 +273,7 @@ async def test_links_that_cannot_be_removed_fail_the_page(monkeypatch: pytest.Mo
 async def test_links_that_take_too_long_are_a_timeout(
     monkeypatch: pytest.MonkeyPatch, autojump_clock: trio.testing.MockClock
 ) -> None:
-    monkeypatch.setattr(reading, "run", lambda *_: trio.sleep_forever())
+    monkeypatch.setattr(reading, "run", forever)
     bench = Bench(reads("x" * 60_000))
 
     data = await bench.data("read_page", url=URL, remove_links=True, timeout_ms=2000)
@@ -325,7 +325,7 @@ async def test_a_page_that_failed_is_an_error_with_its_reasons(result: ReadResul
 
 
 async def test_a_page_whose_time_ran_out_is_no_error(autojump_clock: trio.testing.MockClock) -> None:
-    bench = Bench(FakeBackend(on_read=lambda _: trio.sleep_forever()))
+    bench = Bench(FakeBackend(on_read=forever))
 
     answer = await bench.call("read_page", url=URL, timeout_ms=3000)
 

@@ -9,7 +9,7 @@ from actors.results import Report, SearchResult
 from providers._contract import ImageQuery, Kind, Query
 from service.arguments import Limits
 from service.calling import GRACE_SECONDS, ToolOptions
-from tests.service.desk import Bench, FakeBackend, found, hit, image, unfound
+from tests.service.desk import Bench, FakeBackend, forever, found, hit, image, unfound
 
 
 async def test_a_search_asks_what_the_caller_asked_for() -> None:
@@ -271,7 +271,7 @@ async def test_a_search_whose_time_ran_out_is_no_error() -> None:
 async def test_a_backend_that_overstays_is_ended_shortly_after_the_deadline(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
-    bench = Bench(FakeBackend(lambda _: trio.sleep_forever(), lambda _: trio.sleep_forever()))
+    bench = Bench(FakeBackend(forever, forever))
 
     for tool in ("web_search", "web_search_images"):
         started_at = trio.current_time()

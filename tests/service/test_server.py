@@ -35,7 +35,7 @@ from service.server import (
     signals_set,
     start_watchdog,
 )
-from tests.service.desk import Bench, FakeBackend, found, hit
+from tests.service.desk import Bench, FakeBackend, forever, found, hit
 from tests.service.serverlab import Site, call, get, receive_all, rpc, serving
 
 ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])
@@ -214,7 +214,7 @@ async def test_a_client_that_leaves_cancels_its_call_at_once(make_call: Any, pol
 
 
 async def test_a_refused_call_past_the_limit_reaches_the_client_quickly() -> None:
-    bench = Bench(FakeBackend(lambda _: trio.sleep_forever()), limit=1)
+    bench = Bench(FakeBackend(forever), limit=1)
     async with serving(bench) as site, await site.connect() as first:
         await first.send_all(call("web_search", query="q"))
         with trio.fail_after(5):
@@ -292,7 +292,7 @@ async def ending(app: Any, shutdown: Shutdown, keep_alive: float = 5.0) -> Async
 
 async def test_a_server_ends_in_order(quick: None) -> None:
     bench = Bench(
-        FakeBackend(lambda query: trio.sleep_forever() if query.text == "forever" else found(hit(1))),
+        FakeBackend(lambda query: forever() if query.text == "forever" else found(hit(1))),
         actors=[ActorStatistics("a", "a", ("search", "read"), "running")],
     )
     app, manager = bench.app()
@@ -315,7 +315,7 @@ async def test_a_server_ends_in_order(quick: None) -> None:
             # Then it is closed, and so are connections that wait for nothing.
             assert await receive_all(idle, 2) == b""
             assert trio.current_time() - stopped_at == pytest.approx(0.25, abs=0.1)
-            with pytest.raises(OSError):
+            with pytest.raises(OSError, match="connect"):
                 await site.connect()
 
             # A call that runs is answered with what is ready by its new deadline.
@@ -333,20 +333,22 @@ async def test_what_does_not_end_is_cut_when_the_grace_is_over(quick: None) -> N
         while True:
             await send({"type": "http.response.body", "body": b"x" * 1_000_000, "more_body": True})
 
-    async with ending(floods, Shutdown(lambda: None, lambda _: None)) as (site, ended):
-        async with await site.connect() as unread:
-            await unread.send_all(get("/"))
-            await wait_all_tasks_blocked(0.05)
-            site.stop.set()
-            started_at = trio.current_time()
-            with trio.fail_after(5):
-                await ended.wait()
+    async with (
+        ending(floods, Shutdown(lambda: None, lambda _: None)) as (site, ended),
+        await site.connect() as unread,
+    ):
+        await unread.send_all(get("/"))
+        await wait_all_tasks_blocked(0.05)
+        site.stop.set()
+        started_at = trio.current_time()
+        with trio.fail_after(5):
+            await ended.wait()
 
     assert trio.current_time() - started_at == pytest.approx(1.0, abs=0.3)
 
 
 async def test_an_idle_server_ends_as_soon_as_the_listener_closes(quick: None) -> None:
-    async with ending(lambda *_: trio.sleep_forever(), Shutdown(lambda: None, lambda _: None)) as (site, ended):
+    async with ending(forever, Shutdown(lambda: None, lambda _: None)) as (site, ended):
         site.stop.set()
         started_at = trio.current_time()
         with trio.fail_after(5):

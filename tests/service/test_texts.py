@@ -11,7 +11,7 @@ import pytest
 from providers._contract import Kind, Note
 from service.texts import CATALOGUE, Texts
 
-CYRILLIC = re.compile("[а-яё]", re.IGNORECASE)  # noqa: RUF001
+CYRILLIC = re.compile("[а-яё]", re.IGNORECASE)
 
 
 def fields(template: str) -> set[str]:
