@@ -28,7 +28,7 @@ CALL_SECONDS = 60.0
 
 
 async def read_all(pages: dict[str, bytes], directory: Path) -> dict[str, dict[str, Any]]:
-    """The structured answer for each page; `{"error": sentence}` where the call was an error."""
+    """The structured answer for each page; `{"status": sentence}` where the call was an error."""
     answers: dict[str, dict[str, Any]] = {}
     limiter = trio.CapacityLimiter(AT_ONCE)
     async with open_fakenet([]) as net:
@@ -44,7 +44,7 @@ async def read_all(pages: dict[str, bytes], directory: Path) -> dict[str, dict[s
                             url = f"{net.urls['web']}/{name}.html"
                             result = await client.call_tool("read_page", {"url": url})
                             text = " ".join(getattr(block, "text", "") for block in result.content)
-                            answers[name] = {"error": text} if result.is_error else result.structured_content
+                            answers[name] = {"status": text} if result.is_error else result.structured_content
 
                 for name in pages:
                     nursery.start_soon(read, name)
@@ -84,9 +84,9 @@ def main() -> int:
         score = [sys.executable, str(folder / "score.py"), str(results), "--corpus", str(folder)]
         sys.stdout.write(subprocess.run(score, capture_output=True, text=True, check=True).stdout)
         whole = json.loads(subprocess.run([*score, "--json"], capture_output=True, text=True, check=True).stdout)
-    failed = {name: answer["error"] for name, answer in answers.items() if "error" in answer}
+    failed = {name: answer["status"] for name, answer in answers.items() if answer["status"] != "success"}
     late = sorted(set(pages) - set(answers))
-    late += sorted(name for name, answer in answers.items() if answer.get("status") == "timeout")
+    late += sorted(name for name, status in failed.items() if "timeout" in status)
     f1 = whole["all"]["f1"]
     sys.stdout.write(
         f"\n{len(pages)} pages in {seconds:.1f} s, {len(failed)} failed, {len(late)} timed out, F1 {f1:.3f}\n"
