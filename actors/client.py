@@ -40,7 +40,8 @@ async def open_client(row: Row, guard: Guard, ssl_context: ssl.SSLContext) -> As
     proxy = Proxy.parse(row.proxy) if row.proxy else None
     vendor = Backend(guard, exempt=row.exempt, proxy=proxy, names_to_proxy=True)
     caller = Backend(guard, proxy=proxy)
-    transport = Transport(Pool(vendor, ssl_context), Pool(caller, ssl_context), guard.bodies)
+    vendor_pool, caller_pool = (Pool(backend, ssl_context, workers=row.workers) for backend in (vendor, caller))
+    transport = Transport(vendor_pool, caller_pool, guard.bodies)
     async with httpx.AsyncClient(
         transport=transport,
         headers={"accept-encoding": "gzip, deflate"},

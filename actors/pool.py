@@ -15,13 +15,16 @@ IDLE_SECONDS = 15.0
 
 
 class Pool(httpcore2.AsyncConnectionPool):
-    """HTTP/1.1 connections through one backend; idle ones are kept for `IDLE_SECONDS`."""
+    """HTTP/1.1 connections through one backend, at least `MAX_CONNECTIONS`; idle ones are kept for `IDLE_SECONDS`.
 
-    def __init__(self, backend: Backend, ssl_context: ssl.SSLContext) -> None:
+    `workers` have a connection each where they are more: what bounds an actor is its workers, not its sockets.
+    """
+
+    def __init__(self, backend: Backend, ssl_context: ssl.SSLContext, *, workers: int = 0) -> None:
         super().__init__(
             ssl_context=ssl_context,
             network_backend=backend,
-            max_connections=MAX_CONNECTIONS,
+            max_connections=max(MAX_CONNECTIONS, workers),
             max_keepalive_connections=MAX_IDLE_CONNECTIONS,
             keepalive_expiry=IDLE_SECONDS,
         )

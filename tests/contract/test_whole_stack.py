@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 import ssl
 from collections.abc import AsyncIterator
@@ -97,6 +98,21 @@ async def test_outage_asks_the_remote_only_until_the_breaker_opens(ssl_context):
 
         # Five counted faults, each of which may have been tried twice.
         assert 5 <= net["searxng"].calls <= 10
+
+
+async def test_each_worker_has_a_connection_of_its_own(ssl_context):
+    async with open_fakenet(["searxng"]) as net:
+        net["searxng"].play(faults.silent())
+        one = dataclasses.replace(row(net, "searxng"), workers=150)
+        async with open_client(one, Guard(), ssl_context) as client, trio.open_nursery() as nursery:
+            nursery.cancel_scope.deadline = trio.current_time() + TIMEOUT
+            for number in range(150):
+                nursery.start_soon(one.provider.search, Query(f"query {number}"), client)
+            await net["searxng"].wait_for_call(150)
+            waiting = net["searxng"].open_connections
+            nursery.cancel_scope.cancel()
+
+    assert waiting == 150
 
 
 async def test_slow_straggler_is_cancelled_at_its_remote_and_reported_late(ssl_context):
