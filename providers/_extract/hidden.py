@@ -32,6 +32,7 @@ _ALWAYS_SEEN = ("html", "body", "main")
 _TABS = (
     "//*[not(@hidden)][(@role='tab' or contains(@class, 'tab')) and @aria-controls]"
     " | //*[self::button or self::a or @role='button'][@aria-controls and @aria-expanded and not(@hidden)]"
+    " | //*[contains(@class, 'tab')]//a[starts-with(@href, '#') and string-length(@href) > 1 and not(@hidden)]"
     " | //*[@role='tab' and starts-with(@href, '#') and not(@hidden)]"
 )
 
@@ -165,6 +166,8 @@ def _is_hidden(element: HtmlElement, style: Style, background: str | None) -> bo
     if hides(style):
         return True
     colour = style.get("color")
+    if colour is not None and next(element.iterancestors("pre"), None) is not None and "background" not in str(style):
+        return False  # a highlighter's theme sets the background of its block elsewhere
     return colour is not None and same_colour(colour, _background(element, style) or background)
 
 

@@ -97,8 +97,6 @@ class Inline:
             return _code(element)
         if tag == "img":
             return self.picture(element)
-        if tag == "wbr":
-            return ""
         if element.get(FORMULA_ATTRIBUTE) is not None:
             return (element.text or "").strip()
         return self._other(element, tag, context)

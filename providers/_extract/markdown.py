@@ -133,9 +133,9 @@ class Writer:
         entries: list[str] = []
         for child in _definition_parts(element):
             if child.tag == "dt":
-                text = one_line(self._flat(child))
+                text = self._term(child)
                 if text:
-                    entries.append(("\n" if entries else "") + (text if "`" in text or "**" in text else f"**{text}**"))
+                    entries.append(("\n" if entries else "") + text)
             elif child.tag == "dd":
                 blocks = self.blocks(child)
                 if blocks:
@@ -143,6 +143,15 @@ class Writer:
             else:
                 entries.extend("\n" + block for block in self.block(child))
         return ["\n".join(entries)] if entries else []
+
+    def _term(self, element: HtmlElement) -> str:
+        """A term in bold; the signature of an API as code, since its parts are marked up for colour only."""
+        classes = (element.get("class") or "").split()
+        if "sig" in classes or "sig-object" in classes:
+            text = " ".join("".join(element.itertext()).split())
+            return f"`{text}`" if "`" not in text else escape(text)
+        text = one_line(self._flat(element))
+        return text if not text or "`" in text or "**" in text else f"**{text}**"
 
     def _table(self, element: HtmlElement) -> list[str]:
         caption = next(element.iterchildren("caption"), None)

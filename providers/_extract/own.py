@@ -46,8 +46,8 @@ _FRAME_NAME = re.compile(
     re.IGNORECASE,
 )
 _SOFT_NAME = re.compile(
-    r"(?:^|[_-])(?:menus?|promo|banner|pop-?up|pop-?over|modal|overlay|tool-?bar|tool-?tip|search(?:form|box|bar)?|toc"
-    r"|copyright|cart|wishlist|facets?|filters?|trending|popular|upsell|cross-?sell|announcement|install)(?=$|[_-])",
+    r"(?:^|[_-])(?:menus?|promo|banner|pop-?up|pop-?over|modal|overlay|tool-?bar|tool-?tip|search(?:form|box|bar)?|toc|table-?of-?contents"
+    r"|on-?this-?page|copyright|cart|wishlist|facets?|filters?|trending|popular|upsell|cross-?sell|announcement|install)(?=$|[_-])",
     re.IGNORECASE,
 )
 """Names that also stand on parts with running text; only parts without any are dropped for these."""
@@ -104,7 +104,7 @@ def read(outline: Outline, kind: Kind) -> bytearray:
         if _is_frame(outline, element, words / total, link_share, mains, kind):
             keep[start:end] = bytes(end - start)
     _keep_main_only(outline, keep)
-    _drop_link_lists(outline, keep)
+    _drop_link_lists(outline, keep, kind)
     _drop_repeated(outline, keep)
     _drop_titled_asides(outline, keep, kind)
     return keep
@@ -154,8 +154,15 @@ def _drop_repeated(outline: Outline, keep: bytearray) -> None:
         if block.words >= COPY_WORDS:
             keep[index] = block.text not in seen
             seen.add(block.text)
-        elif count >= MANY_COPIES and not any(letter.isdigit() for letter in block.text):
+        elif count >= MANY_COPIES and _is_control(block):
             keep[index] = _names_something(block)
+
+
+def _is_control(block: Block) -> bool:
+    """Whether a short text is rather a button than a sentence, a price or a list's entry."""
+    if any(letter.isdigit() for letter in block.text):
+        return False
+    return block.element.tag not in ("li", "p", "dd") or block.link_words == block.words
 
 
 def _drop_titled_asides(outline: Outline, keep: bytearray, kind: Kind) -> None:
@@ -209,13 +216,14 @@ def _next_heading(outline: Outline, index: int, end: int, level: str) -> int:
 
 def _names_something(block: Block) -> bool:
     """Whether the block looks like the name of an author or a thing, which many entries may share."""
+    links = (f"{link.get('class') or ''} {link.get('href') or ''}" for link in block.element.iter("a"))
+    if any(_AUTHOR_NAME.search(link) for link, _ in zip(links, range(5), strict=False)):
+        return True
     element: _Element | None = block.element
     for _ in range(3):
         if element is None:
             return False
         if _AUTHOR_NAME.search(f"{element.get('class') or ''} {element.get('itemprop') or ''}"):
-            return True
-        if any(_AUTHOR_NAME.search(f"{link.get('class') or ''} {link.get('href') or ''}") for link in element.iterchildren("a", "span")):
             return True
         element = element.getparent()
     return False
@@ -253,7 +261,7 @@ def _with_head(outline: Outline, keep: bytearray, start: int) -> int:
     return first
 
 
-def _drop_link_lists(outline: Outline, keep: bytearray) -> None:
+def _drop_link_lists(outline: Outline, keep: bytearray, kind: Kind) -> None:
     for element, (start, end) in outline.spans.items():
         if element.tag not in ("ul", "ol", "div", "section", "table", "p") or element is outline.root:
             continue
@@ -262,5 +270,9 @@ def _drop_link_lists(outline: Outline, keep: bytearray) -> None:
         if not words or words > LINK_LIST_WORDS or links < 3 or words > MENU_WORDS * links:
             continue
         share = (outline.link_words[end] - outline.link_words[start]) / words
+        if kind is Kind.FORUM and any(map(_names_something, outline.blocks[start:end])):
+            continue
+        if element.tag == "p" and share < 1:
+            continue
         if share > LINK_LIST_SHARE and next(element.iter(*HEADINGS[1:3], "img"), None) is None:
             keep[start:end] = bytes(end - start)

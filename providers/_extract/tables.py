@@ -24,6 +24,8 @@ def is_layout(table: HtmlElement) -> bool:
         return True
     if next(table.iter("th"), None) is not None:
         return False
+    if max(sum(1 for cell in row if "".join(cell.itertext()).strip()) for row in rows) < 2:
+        return True
     return any(len("".join(cell.itertext()).split()) > MAX_CELL_WORDS for row in rows for cell in row)
 
 
