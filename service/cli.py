@@ -1,4 +1,4 @@
-"""The command line: `serve` (also without a word), `search` and `read`.
+"""The command line: `serve` (also without a word), `search`, `read` and `check`.
 
 Exit codes: 0 done; 1 it did not work (a port in use, a search that failed); 2 wrong usage or a wrong setting; 130
 interrupted. What the user asked for goes to stdout, everything else to stderr. What the commands need is imported when
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from service.logs import Logs
 
 FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
-COMMANDS = ("serve", "search", "read")
+COMMANDS = ("serve", "search", "read", "check")
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -71,6 +71,9 @@ def _parser() -> argparse.ArgumentParser:
     search.add_argument("query", metavar="QUERY")
     read = commands.add_parser("read", parents=[common], help="read one page as Markdown", allow_abbrev=False)
     read.add_argument("url", metavar="URL")
+    commands.add_parser(
+        "check", parents=[common], help="ask each instance once; costs one call each", allow_abbrev=False
+    )
     for each in (search, read):
         each.add_argument("--json", action="store_true", help="print the structured answer")
     return parser
@@ -135,6 +138,8 @@ def _serve(settings: Settings, logs: Logs) -> int:
 def _ask(options: argparse.Namespace, settings: Settings) -> int:
     import trio
 
+    if options.command == "check":
+        return trio.run(_check, settings)
     if options.command == "search":
         answer = trio.run(_call, settings, "web_search", {"query": options.query})
     else:
@@ -156,6 +161,18 @@ async def _call(settings: Settings, name: str, given: Mapping[str, Any]) -> Answ
     async with open_runtime(settings) as runtime:
         tool = next(tool for tool in research_tools(has_images=False) if tool.name == name)
         return await runtime.service.run(tool, given)
+
+
+async def _check(settings: Settings) -> int:
+    from service import check
+    from service.runtime import open_runtime
+    from service.table import TABLE
+
+    async with open_runtime(settings) as runtime:
+        names = [row.name for row in TABLE]
+        findings = await check.check(runtime.supervisor.refs, runtime.configured, names)
+        _print(runtime.redactor.known(check.table(findings)))
+        return FAILED if check.failed(findings) else 0
 
 
 def _print(text: str) -> None:
