@@ -110,20 +110,32 @@ class Connection:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if self._stream is not None:
-            await self._stream.aclose()
+        await self._close()
 
     async def ask(self, request: bytes) -> tuple[int, bytes]:
         """Status and whole body of the answer to `request`."""
-        if self._stream is None:
-            self._stream = await trio.open_tcp_stream("127.0.0.1", self._port)
-        await self._stream.send_all(request)
-        head = (await self._until(b"\r\n\r\n")).lower()
+        try:
+            head = await self._head(request)
+        except (ConnectionError, trio.BrokenResourceError):
+            # A server ends a connection after a thousand requests; that is not the next one's fault.
+            await self._close()
+            head = await self._head(request)
         status = int(head[9:12])
         if b"transfer-encoding: chunked" in head:
             return status, await self._chunks()
         size = int(head.partition(b"content-length:")[2].partition(b"\r\n")[0] or b"0")
         return status, await self._take(size)
+
+    async def _close(self) -> None:
+        if self._stream is not None:
+            await self._stream.aclose()
+        self._stream, self._buffer = None, b""
+
+    async def _head(self, request: bytes) -> bytes:
+        if self._stream is None:
+            self._stream = await trio.open_tcp_stream("127.0.0.1", self._port)
+        await self._stream.send_all(request)
+        return (await self._until(b"\r\n\r\n")).lower()
 
     async def _chunks(self) -> bytes:
         body = b""
