@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
-import functools
-import json
-import traceback
-from collections.abc import Iterator
-from typing import Any
-from urllib.parse import urlsplit
 
-import httpx
 import pytest
 import trio
 
-from providers._contract import Found, Hit, Image, Job, Kind, Page, ProviderError, Role
+from providers._contract import Found, Kind, ProviderError
 from providers._registry import lookup, type_names
-from providers._workers import inline_workers
+from tests.contract._checks import check_nothing_leaks, check_value, our_lines, outcome
 from tests.contract._trials import ANSWER, BODY_CANARY, ENDLESS, GROUPS, MANY_COOKIES, Trial
 from tests.contract.conftest import KEY_CANARY, METHODS, PLAYED, Stand, case_id, open_stand
 from tests.fakenet import Answer, Case, Request, Wire, closed_port, faults, payload, vendor, vendor_names
@@ -87,56 +79,6 @@ async def test_empty_payload_is_an_answer_with_nothing_in_it(name, case, ssl_con
         stand.serve(case.empty)
         with trio.fail_after(DEADLINE):
             assert (await stand.ask()).items == ()
-
-
-def check_value(value: Any, role: Role) -> None:
-    """Of the right class, its addresses absolute, and fit to be sent on as UTF-8."""
-    json.dumps(dataclasses.asdict(value) if dataclasses.is_dataclass(value) else value, default=repr).encode()
-    match role:
-        case Role.SEARCH:
-            assert isinstance(value, Found)
-            for hit in value.items:
-                check_hit(hit)
-        case Role.IMAGES:
-            assert isinstance(value, Found)
-            for image in value.items:
-                check_image(image)
-        case Role.READ:
-            assert isinstance(value, Page)
-            assert value.markdown.strip()
-            assert is_absolute(value.url)
-            assert is_absolute(value.final_url or value.url)
-            assert all(is_absolute(url) for url in value.images)
-        case Role.ROBOTS:
-            assert isinstance(value, bool)
-        case Role.RERANK:
-            assert all(isinstance(index, int) for index in value)
-
-
-def check_hit(hit: Hit) -> None:
-    assert isinstance(hit, Hit)
-    assert is_absolute(hit.url)
-    assert isinstance(hit.title, str)
-    assert isinstance(hit.snippet, str)
-    assert len(hit.title) <= 200
-    assert len(hit.snippet) <= 500
-    assert hit.published is None or len(hit.published) >= 10
-    hit.url.encode(), hit.title.encode(), hit.snippet.encode()
-
-
-def check_image(image: Image) -> None:
-    assert isinstance(image, Image)
-    assert is_absolute(image.image_url)
-    assert image.page_url == "" or is_absolute(image.page_url)
-    assert image.thumbnail_url is None or is_absolute(image.thumbnail_url)
-    assert isinstance(image.title, str)
-    assert all(size is None or isinstance(size, int) for size in (image.width, image.height))
-    image.image_url.encode(), image.title.encode()
-
-
-def is_absolute(url: Any) -> bool:
-    parts = urlsplit(url)
-    return parts.scheme in ("http", "https") and bool(parts.netloc)
 
 
 # --- faults -----------------------------------------------------------------------------------------------------------
@@ -288,16 +230,6 @@ def on_the_good_answer(trial: Trial, stand: Stand) -> Fault:
     return play
 
 
-async def outcome(stand: Stand, job: Job | None = None) -> ProviderError | None:
-    """What came of asking: the typed error, or None for a value of the contract. Anything else fails the test."""
-    try:
-        value = await stand.ask(job)
-    except ProviderError as error:
-        return error
-    check_value(value, stand.case.role)
-    return None
-
-
 async def check_remote_saw_the_end(stand: Stand, ended_at: float) -> None:
     request = stand.remote.requests[-1]
     with trio.fail_after(1):
@@ -316,64 +248,6 @@ def is_allowed(error: ProviderError | None, trial: Trial, case: Case) -> bool:
     return kind in (trial.vendor if case.table == "vendor" else trial.site)
 
 
-def our_lines(caplog: pytest.LogCaptureFixture) -> str:
-    """What our own loggers said. Those of httpx and httpcore tell whole URLs and headers; `service/logs.py` silences
-    them, and the tests of that file see to it.
-    """
-    foreign = ("httpx", "httpcore", "h11")
-    return "\n".join(record.getMessage() for record in caplog.records if not record.name.startswith(foreign))
-
-
-def check_nothing_leaks(error: BaseException | None, log: str) -> None:
-    """Neither the key nor what the remote wrote shows in an error, its causes, or a log line."""
-    texts = [log] if error is None else [log, str(error), repr(error), "".join(traceback.format_exception(error))]
-    for text in texts:
-        assert KEY_CANARY not in text
-        assert BODY_CANARY not in text
-
-
-# --- changed shapes ---------------------------------------------------------------------------------------------------
-
-WRONG = (None, True, 7, -1.5, "", "text", [], {}, [[]], {"a": 1}, ["\ud83d"], 10**300)
-
-
-@pytest.mark.parametrize(("name", "case"), [pair for pair in PLAYED if pair[1].good.endswith(".json")], ids=case_id)
-async def test_field_of_a_wrong_type_gives_a_typed_error_or_a_sound_value(name, case):
-    urls = dict.fromkeys([*vendor(name).REMOTES, "web"], "http://127.0.0.1:1")
-    provider = vendor(name).build(urls, KEY_CANARY)
-    tried = 0
-    with inline_workers():
-        for changed in changed_shapes(json.loads(payload(name, case.good))):
-            body = json.dumps(changed).encode()
-            transport = httpx.MockTransport(lambda request, body=body: httpx.Response(200, content=body))
-            async with httpx.AsyncClient(transport=transport) as client:
-                stand = Stand(None, case, name, provider, client)
-                await outcome(stand, case.job(urls))
-            tried += 1
-
-    assert tried >= len(WRONG)
-
-
-@every_case
-async def test_answer_cut_or_garbled_anywhere_gives_a_typed_error_or_a_sound_value(name, case):
-    urls = dict.fromkeys([*vendor(name).REMOTES, "web"], "http://127.0.0.1:1")
-    provider = vendor(name).build(urls, KEY_CANARY)
-    with inline_workers():
-        for body in damaged(payload(name, case.good)):
-            answer = httpx.Response(200, content=body, headers={"content-type": case.content_type})
-            transport = httpx.MockTransport(lambda request, answer=answer: answer)
-            async with httpx.AsyncClient(transport=transport) as client:
-                await outcome(Stand(None, case, name, provider, client), case.job(urls))
-
-
-def damaged(good: bytes) -> Iterator[bytes]:
-    """The payload cut at thirty places, and with a lone surrogate, a NUL or a stray byte there instead."""
-    for place in range(0, len(good), max(len(good) // 30, 1)):
-        yield good[:place]
-        for stray in (b"\\ud83d", b"\xed\xa0\x80", b"\x00", b"\xff", b'"', b"<"):
-            yield good[:place] + stray + good[place + len(stray) :]
-
-
 def test_leak_of_the_key_or_the_body_would_be_found():
     for canary in (KEY_CANARY, BODY_CANARY):
         for error in (ProviderError(f"sent {canary}"), _chained(canary)):
@@ -388,27 +262,3 @@ def _chained(text: str) -> ProviderError:
         raise ProviderError("nothing to see") from ValueError(text)
     except ProviderError as error:
         return error
-
-
-def changed_shapes(good: Any) -> Iterator[Any]:
-    """The payload with each of its fields, once per name and depth, replaced by each wrong value, and left out."""
-    seen = set()
-    for path in paths(good):
-        kind = tuple("*" if isinstance(step, int) else step for step in path)
-        if kind in seen:
-            continue
-        seen.add(kind)
-        for wrong in WRONG:
-            changed = copy.deepcopy(good)
-            parent = functools.reduce(lambda value, step: value[step], path[:-1], changed)
-            parent[path[-1]] = wrong
-            yield changed
-        del parent[path[-1]]
-        yield changed
-
-
-def paths(value: Any, above: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for step, inner in items:
-        yield (*above, step)
-        yield from paths(inner, (*above, step))
