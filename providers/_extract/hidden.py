@@ -29,21 +29,17 @@ Style = dict[str, str]
 _NEVER_SEEN = "//template[not(@shadowrootmode)] | //noscript | //noembed | //noframes | //datalist | //rp"
 _CANDIDATES = "//*[@hidden or @aria-hidden or @style or (@width='0' and @height='0') or self::dialog[not(@open)]]"
 _ALWAYS_SEEN = ("html", "body", "main")
-_TABS = (
-    "//*[not(@hidden)][(@role='tab' or contains(@class, 'tab')) and @aria-controls]"
-    " | //*[self::button or self::a or @role='button'][@aria-controls and @aria-expanded and not(@hidden)]"
-    " | //*[contains(@class, 'tab')]//a[starts-with(@href, '#') and string-length(@href) > 1 and not(@hidden)]"
-    " | //*[@role='tab' and starts-with(@href, '#') and not(@hidden)]"
-)
+_CONTROLS = "//*[@aria-controls and not(@hidden)]"
+_ANCHORS = "//a[starts-with(@href, '#') and string-length(@href) > 1 and not(@hidden)]"
 
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _RULE = re.compile(r"([^{}]*+)\{([^{}]*+)\}")
 _CSS_MARK = re.compile(r"@[a-z-]+[^{};]*+[{;]|[{}]", re.IGNORECASE)
 _MATTERS = re.compile(
-    r"display|visibility|opacity|color|background|font|clip|overflow|transform|scale|translate|zoom|indent|left|top|margin",
+    r"display\s*:\s*none|visibility|opacity|color|background|font|clip|overflow|transform|scale|zoom|-\d|-\.|/\*",
     re.IGNORECASE,
 )
-_SELECTOR = re.compile(r"([a-z][a-z0-9]*|\*)?((?:[.#][\w-]+)*)(\[hidden\])?", re.IGNORECASE)
+_SELECTOR = re.compile(r"([a-z][a-z0-9-]*|\*)?((?:[.#][\w-]+)*)(\[hidden\])?", re.IGNORECASE)
 _NUMBER = re.compile(r"(-?\d*\.?\d+)\s*(px|em|rem|%|vw|vh|pt|in|cm)?")
 _PIXELS = {"": 1.0, "px": 1.0, "pt": 1.33, "em": 16.0, "rem": 16.0, "vw": 12.0, "vh": 8.0, "in": 96.0, "cm": 38.0}
 _OFFSETS = ("left", "top", "right", "bottom", "margin-left", "margin-top", "margin-right", "inset", "margin")
@@ -71,13 +67,14 @@ def remove_hidden(root: HtmlElement) -> None:
 def _styled(root: HtmlElement, rules: list[tuple[_Compound, Style]]) -> Iterator[tuple[HtmlElement, Style]]:
     """Elements that may be hidden, with what is known of their style: sheet rules first, inline declarations last."""
     styles: dict[HtmlElement, Style] = {element: {} for element in root.xpath(_CANDIDATES)}
-    hiding = [(compound, style) for compound, style in rules if hides(style) or "color" in style]
-    for element, style in _matches(root, hiding):
+    for element, style in _matches(root, rules):
         styles.setdefault(element, {}).update(style)
     for element in root.xpath("//*[self::font or self::span or self::p or self::div][@color]"):
         styles.setdefault(element, {}).setdefault("color", element.get("color"))
     for element, style in styles.items():
-        style.update(declarations(element.get("style") or ""))
+        inline = element.get("style")
+        if inline and _MATTERS.search(inline):
+            style.update(declarations(inline))
         yield element, style
 
 
@@ -207,9 +204,21 @@ def _holds_page(element: HtmlElement, style: Style) -> bool:
 
 
 def _panels(root: HtmlElement) -> frozenset[str]:
-    """Ids of panels that a tab which can be seen names as its own: a click shows them."""
-    tabs = root.xpath(_TABS)
-    return frozenset(tab.get("aria-controls") or tab.get("href", "")[1:] for tab in tabs)
+    """Ids of panels that a tab (or the button of a folding part) which can be seen names as its own."""
+    controls = (control.get("aria-controls") for control in root.xpath(_CONTROLS) if _is_tab(control))
+    anchors = (anchor.get("href")[1:] for anchor in root.xpath(_ANCHORS) if _is_among_tabs(anchor))
+    return frozenset((*controls, *anchors))
+
+
+def _is_tab(control: HtmlElement) -> bool:
+    if control.get("role") == "tab" or "tab" in (control.get("class") or ""):
+        return True
+    return control.get("aria-expanded") is not None and (control.tag in ("button", "a") or control.get("role") == "button")
+
+
+def _is_among_tabs(anchor: HtmlElement) -> bool:
+    around = (anchor, *(ancestor for ancestor, _ in zip(anchor.iterancestors(), range(3), strict=False)))
+    return any(element.get("role") == "tab" or "tab" in (element.get("class") or "") for element in around)
 
 
 def _place_streamed(root: HtmlElement) -> None:
@@ -246,9 +255,12 @@ def _sheet_rules(root: HtmlElement) -> list[tuple[_Compound, Style]]:
         if not _MATTERS.search(body):
             continue
         style = declarations(body)
+        hiding = hides(style)
+        if not hiding and not any("color" in name or "background" in name for name in style):
+            continue
         for selector in map(str.strip, selectors.split(",")):
             compound = _compound(selector)
-            if compound is not None and not (hides(style) and f"{selector}{{" in conditional):
+            if compound is not None and not (hiding and f"{selector}{{" in conditional):
                 rules.append((compound, style))
     return rules
 

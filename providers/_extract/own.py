@@ -86,6 +86,8 @@ _ASIDE_TITLE = re.compile(
 )
 _REVIEWS_TITLE = re.compile(r"(?:\d+ )?(?:customer |product |verified )?(?:reviews?|ratings?|questions?|q&a)(?: .{0,30})?", re.IGNORECASE)
 
+_LIST_TAGS = frozenset(("ul", "ol", "div", "section", "table", "p"))
+_SEPARATORS = frozenset("|·•»›/→")
 _UNREPEATED = frozenset(("pre", "td", "th", *HEADINGS))
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _MAIN_IDS = frozenset(("content", "main", "main-content", "primary"))
@@ -262,17 +264,26 @@ def _with_head(outline: Outline, keep: bytearray, start: int) -> int:
 
 
 def _drop_link_lists(outline: Outline, keep: bytearray, kind: Kind) -> None:
+    for index, block in enumerate(outline.blocks):
+        if keep[index] and _is_link_row(block) and not _names_something(block):
+            keep[index] = 0
     for element, (start, end) in outline.spans.items():
-        if element.tag not in ("ul", "ol", "div", "section", "table", "p") or element is outline.root:
+        if element.tag not in _LIST_TAGS or element is outline.root:
             continue
-        words = outline.words[end] - outline.words[start]
-        links = outline.links[end] - outline.links[start]
+        words, links = outline.words[end] - outline.words[start], outline.links[end] - outline.links[start]
         if not words or words > LINK_LIST_WORDS or links < 3 or words > MENU_WORDS * links:
             continue
         share = (outline.link_words[end] - outline.link_words[start]) / words
+        if share <= LINK_LIST_SHARE or (element.tag == "p" and share < 1):
+            continue
         if kind is Kind.FORUM and any(map(_names_something, outline.blocks[start:end])):
             continue
-        if element.tag == "p" and share < 1:
-            continue
-        if share > LINK_LIST_SHARE and next(element.iter(*HEADINGS[1:3], "img"), None) is None:
+        if next(element.iter(*HEADINGS[1:3], "img"), None) is None:
             keep[start:end] = bytes(end - start)
+
+
+def _is_link_row(block: Block) -> bool:
+    """`Home | News | Shop`: links and separators, nothing else."""
+    words = block.text.split()
+    separators = sum(word in _SEPARATORS for word in words)
+    return 0 < separators < len(words) <= LINK_LIST_WORDS and block.link_words >= len(words) - separators

@@ -9,6 +9,7 @@ from lxml.html import HtmlElement
 
 SHELL_CHARS = 300
 """With more visible text than this a page says something by itself."""
+EXAMINED_CHARS = 3_000
 _UNSEEN = frozenset(("script", "style", "noscript", "template", "head", "title", "svg", "iframe"))
 _MOUNT = "//*[@id='root' or @id='app' or @id='__next' or @id='__nuxt' or @id='___gatsby' or @id='svelte' or @id='app-root' or @id='main-app']"
 _MOUNT += " | //app-root | //*[@data-reactroot or @ng-app or @ng-version or @data-server-rendered]"
@@ -16,8 +17,9 @@ _NEEDS_SCRIPT = re.compile(r"javascript", re.IGNORECASE)
 
 
 def visible_text(root: HtmlElement) -> str:
-    """The page's text in one line, without what is never shown; cheap, for walls and shells only."""
+    """The beginning of the page's text, in one line, without what is never shown; for walls and shells only."""
     pieces: list[str] = []
+    chars = 0
     skip: etree._Element | None = None
     for event, element in etree.iterwalk(root, events=("start", "end")):
         if event == "start":
@@ -25,17 +27,21 @@ def visible_text(root: HtmlElement) -> str:
                 skip = element
             elif skip is None and element.text:
                 pieces.append(element.text)
+                chars += len(element.text.strip())
         else:
             if element is skip:
                 skip = None
             if skip is None and element.tail:
                 pieces.append(element.tail)
+                chars += len(element.tail.strip())
+        if chars > EXAMINED_CHARS:
+            break
     return " ".join(" ".join(pieces).split())
 
 
-def is_shell(root: HtmlElement) -> bool:
+def is_shell(root: HtmlElement, visible: str) -> bool:
     """Whether there is next to no text, and scripts or a notice say where it would come from."""
-    if next(root.iter("script"), None) is None or len(visible_text(root)) > SHELL_CHARS:
+    if next(root.iter("script"), None) is None or len(visible) > SHELL_CHARS:
         return False
     if root.xpath(f"boolean({_MOUNT})"):
         return True
