@@ -10,6 +10,7 @@ import binascii
 import re
 import string
 from contextlib import suppress
+from functools import lru_cache
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, unquote_to_bytes, urlsplit
 
 import idna
@@ -37,6 +38,8 @@ _PATH_SAFE = "/:@!$&'()*+,;=~-._"
 _HIDDEN_MEANING = re.compile(rb"%(2[35Ff]|3[Ff])")
 
 
+# Counting distinct hits and merging them ask for the same keys within one search.
+@lru_cache(maxsize=2048)
 def canonical(url: str) -> str:
     """A key that is equal for the writings of one address, and differs where the address does. Never raises.
 
@@ -53,6 +56,7 @@ def canonical(url: str) -> str:
     return f"{key}?{query}" if query else key
 
 
+@lru_cache(maxsize=2048)
 def unwrap(url: str) -> str:
     """The address inside a search engine's redirect, or `url` itself. Never raises.
 

@@ -89,6 +89,8 @@ class Service:
 
         What a page says stays as it is, in Markdown and text alike, once it is too long to be a message.
         """
+        if self._redactor.is_idle:
+            return answer
         text = self._redactor.known(answer.text) if len(answer.text) <= MAX_REDACTED_CHARS else answer.text
         return replace(answer, text=text, data=self._known(answer.data))
 

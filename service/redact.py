@@ -49,6 +49,11 @@ class Redactor:
         # Longest first: a spelling that holds another goes whole.
         self._spellings = tuple(sorted(spellings, key=len, reverse=True))
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no secret is configured, so that `known` has nothing to look for."""
+        return not self._spellings
+
     def text(self, value: str) -> str:
         """`value` without secrets, by value and by pattern."""
         value = self.known(value)
