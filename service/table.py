@@ -92,6 +92,7 @@ class Instance:
 
 # Searches of the same index count once in fusion: SearXNG's engines are on the whole DuckDuckGo and Bing.
 BING = "bing"
+GOOGLE = "google"
 FETCHING_WORKERS = 64  # for readers that fetch the page themselves: a waiting fetch holds no core
 
 TABLE: tuple[Instance, ...] = (
@@ -117,6 +118,22 @@ TABLE: tuple[Instance, ...] = (
         steps_aside_for="searxng",
     ),
     Instance(
+        name="jina",
+        type="jina",
+        roles=frozenset({Role.READ}),
+        options=(Value("JINA_API_KEY", "key"), Value("JINA_TOKEN_BUDGET", "token_budget", "setting")),
+        addresses=(
+            Address("reader_url", "JINA_READER_URL"),
+            Address("search_url", "JINA_SEARCH_URL"),
+            Address("rerank_url", "JINA_RERANK_URL"),
+        ),
+        base_field=None,
+        upgrade=Upgrade("JINA_API_KEY", frozenset({Role.SEARCH, Role.READ, Role.RERANK}), None, paid=True),
+        rate=Rate(20, 60.0),
+        is_retried=False,
+        family=GOOGLE,
+    ),
+    Instance(
         name="trafilatura",
         type="trafilatura",
         roles=frozenset({Role.READ, Role.ROBOTS}),
@@ -128,6 +145,6 @@ TABLE: tuple[Instance, ...] = (
     ),
 )
 
-SEARCH: Order = ("searxng", "duckduckgo")
+SEARCH: Order = ("searxng", "duckduckgo", "jina")
 IMAGES: Order = ("searxng",)
-READ: Order = ("trafilatura",)
+READ: Order = ("trafilatura", "jina")
