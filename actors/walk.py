@@ -15,6 +15,7 @@ from actors.options import Asked, Checks, Group, PipelineOptions
 from actors.policy import POLICY, Fault
 from actors.results import Tell
 from actors.row import Reach
+from providers._address import may_leave
 from providers._contract import Kind, Page, RobotsQuery
 
 NOT_SENT = {Kind.NOT_SENT: "not sent to a third party", Kind.REFUSED: "address not allowed"}
@@ -46,6 +47,7 @@ class Walk:
         self._guard = guard
         self._options = options
         self._tell = tell
+        self._may_leave = may_leave(findings.url)
         self._verdicts: dict[Reach, Kind | None] = {}
         self._changed = trio.Event()
 
@@ -98,8 +100,13 @@ class Walk:
     def _time_for(self, position: int, tier: Group, left: float) -> float:
         """How long a tier may take: half of what is left while somebody could come after it."""
         time = max(self._options.request_timeout, *(ref.row.timeout for ref in tier))
-        is_last = not any(later > position and self._offered(later) for later in self._waiting)
+        is_last = not any(later > position and self._may_follow(later) for later in self._waiting)
         return min(time, left if is_last else left / 2)
+
+    def _may_follow(self, position: int) -> bool:
+        """Whether a tier would get the address too; only what is plain without DNS, which is asked at its turn."""
+        rows = [ref.row for ref in self._offered(position)]
+        return any(row.reach != "third_party" or self._may_leave for row in rows)
 
     def _offered(self, position: int) -> Group:
         """The readers of a waiting tier that want the target as it is known now, and may have it."""

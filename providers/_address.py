@@ -250,3 +250,15 @@ def carries_secret(url: httpx.URL | str) -> bool:
     pieces = [parsed.query.decode("ascii"), *re.split(r"[?#]", parsed.fragment)]
     pairs = (pair for piece in pieces for pair in parse_qsl(piece.replace(";", "&")))
     return any(name.strip().casefold() in _SECRET_NAMES for name, _ in pairs)
+
+
+def may_leave(text: str) -> bool:
+    """Whether a URL may be handed to a third party, as far as that is seen without asking DNS.
+
+    False for a URL that carries a secret, names a private address or a local name, or is no URL at all.
+    """
+    try:
+        url = parse_url(text)
+    except (InvalidUrl, NotAllowed):
+        return False
+    return not carries_secret(url)

@@ -716,3 +716,13 @@ async def test_the_deadline_may_come_while_robots_txt_is_asked(autojump_clock):
 
     assert (result.status, result.elapsed) == ("timeout", 5)
     assert steps(result) == [("trafilatura", "failed", Kind.TIMEOUT)]
+
+
+@pytest.mark.parametrize("url", ["http://10.0.0.7/report", f"{URL}?token=secret", "http://wiki/page"])
+async def test_third_party_that_never_gets_the_address_takes_no_time_from_a_slow_reader(autojump_clock, url):
+    guard = Checking({url: Kind.NOT_SENT})
+    async with laboratory(local(takes(8, good())), free(good()), guard=guard) as lab:
+        result = await read(lab, url=url, timeout=10)
+
+    assert (result.status, result.provider) == ("success", "trafilatura")
+    assert [step.instance for step in result.steps if step.status == "ok"] == ["trafilatura"]

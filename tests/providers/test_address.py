@@ -14,6 +14,7 @@ from providers._address import (
     check_host,
     check_port,
     effective_port,
+    may_leave,
     parse_url,
 )
 
@@ -229,3 +230,20 @@ def test_a_parameter_with_the_name_of_a_credential_is_a_secret(url: str) -> None
 )  # fmt: skip
 def test_other_parameters_and_bare_names_are_no_secrets(url: str) -> None:
     assert not carries_secret(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "verdict"),
+    [
+        ("https://example.com/page", True),
+        ("https://example.com/page?token=", True),
+        ("https://example.com/page?token=x", False),
+        ("http://192.168.0.1/", False),
+        ("http://[::1]/", False),
+        ("http://wiki/", False),
+        ("http://printer.local/", False),
+        ("no address", False),
+    ],
+)
+def test_url_may_leave_unless_it_is_private_or_carries_a_secret(url, verdict):
+    assert may_leave(url) is verdict
