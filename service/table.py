@@ -118,6 +118,16 @@ TABLE: tuple[Instance, ...] = (
         steps_aside_for="searxng",
     ),
     Instance(
+        name="bing-images",
+        type="bing-images",
+        roles=frozenset({Role.IMAGES}),
+        rate=Rate(1, 2.0),
+        is_retried=False,
+        family=BING,
+        impersonate=True,
+        scrapes=True,
+    ),
+    Instance(
         name="jina",
         type="jina",
         roles=frozenset({Role.READ}),
@@ -146,5 +156,5 @@ TABLE: tuple[Instance, ...] = (
 )
 
 SEARCH: Order = ("searxng", "duckduckgo", "jina")
-IMAGES: Order = ("searxng",)
+IMAGES: Order = ("searxng", "bing-images")
 READ: Order = ("trafilatura", "jina")

@@ -111,7 +111,7 @@ def test_an_empty_environment_searches_with_duckduckgo_and_reads_locally() -> No
     configured = build(settings())
 
     assert (configured.orders.search, configured.orders.read) == (("duckduckgo",), ("trafilatura", "jina"))
-    assert configured.orders.images == ()
+    assert configured.orders.images == ("bing-images",)
     assert configured.orders.rerank is None
     assert configured.unconfigured["searxng"] == ("SEARXNG_URL",)
     row = row_of(configured, "duckduckgo")
