@@ -128,6 +128,14 @@ TABLE: tuple[Instance, ...] = (
         scrapes=True,
     ),
     Instance(
+        name="firecrawl",
+        type="firecrawl",
+        roles=frozenset({Role.SEARCH, Role.READ}),
+        needs=(Value("FIRECRAWL_API_KEY", "key"),),
+        is_retried=False,
+        paid=True,
+    ),
+    Instance(
         name="jina",
         type="jina",
         roles=frozenset({Role.READ}),
@@ -155,6 +163,6 @@ TABLE: tuple[Instance, ...] = (
     ),
 )
 
-SEARCH: Order = ("searxng", "duckduckgo", "jina")
+SEARCH: Order = ("searxng", "duckduckgo", "firecrawl", "jina")
 IMAGES: Order = ("searxng", "bing-images")
-READ: Order = ("trafilatura", "jina")
+READ: Order = ("trafilatura", "jina", "firecrawl")
