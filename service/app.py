@@ -14,6 +14,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 
 from service.gate import Gate
+from service.one_event import whole_if_large
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -103,7 +104,7 @@ class HttpApp:
         if isinstance(body, Reply):
             await _answer(body, "POST", send)
             return
-        await self._mcp({**scope, "path": self._mcp_path}, _replay(body, receive), send)
+        await self._mcp({**scope, "path": self._mcp_path}, _replay(body, receive), whole_if_large(send))
 
 
 def _not_allowed(allowed: bytes) -> Reply:

@@ -16,10 +16,16 @@ from providers._contract import ImageQuery, Query, Target
 from service.answers import Data, Frame
 from service.arguments import BadArgument, Limits, Parameter, clamp_timeout, parse_arguments
 from service.paging import PageCache
+from service.progress import silent
 from service.texts import Texts
 
 # A pipeline returns at its deadline by itself, with what is ready. Only where it does not is the call ended for it.
 GRACE_SECONDS = 0.5
+
+# Where progress was sent, or after so many seconds of silence, the answer is one event of a stream that has begun, and
+# the SDK's client refuses an event over 1 MiB (service/one_event.py). 50 kB are left for what surrounds a page.
+STREAM_SECONDS = 14.0
+MAX_STREAMED_BYTES = 990_000
 
 Value = TypeVar("Value")
 Result = TypeVar("Result")
@@ -84,6 +90,12 @@ class Call:
     @property
     def elapsed(self) -> float:
         return trio.current_time() - self.started_at
+
+    @property
+    def most_bytes(self) -> int | None:
+        """How many bytes the texts of the answer may have together; None for as many as there are."""
+        is_streamed = self.tell is not silent or self.elapsed >= STREAM_SECONDS
+        return MAX_STREAMED_BYTES if is_streamed else None
 
     def frame(self) -> Frame:
         return Frame(self.desk.texts, trio.current_time(), self.timeout, secrets.token_hex(8))

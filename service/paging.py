@@ -67,6 +67,20 @@ def cut(text: str, offset: int, limit: int) -> Piece:
     return Piece(text[start:end], start, end, length)
 
 
+def within_bytes(text: str, start: int, limit: int, most: int | None) -> int:
+    """`limit`, or as many characters from `start` as JSON holds twice, as text and as data, in `most` bytes."""
+    part = text[start : start + limit]
+    while most is not None and (size := 2 * _json_bytes(part)) > most:
+        part = part[: max(len(part) * most // size - 1, 1)]
+        limit = len(part)
+    return limit
+
+
+def _json_bytes(text: str) -> int:
+    """The size of a sanitised text in JSON: UTF-8, and a backslash before line ends, tabs, quotes and backslashes."""
+    return len(text.encode("utf-8", "replace")) + sum(map(text.count, '\n\t"\\'))
+
+
 def _boundary(text: str, start: int, most: int) -> int:
     """The best place in `start`+1..`most` to end a piece that begins at `start`.
 

@@ -17,7 +17,7 @@ from service.answers import Read, Searched
 from service.arguments import MAX_PAGE_CHARS, Item
 from service.calling import Answer, Call, each
 from service.links import remove_links
-from service.paging import PageKey, cut, share
+from service.paging import PageKey, cut, share, within_bytes
 from service.searching import failure_of, search, search_facts
 
 # Longer text loses its links in a worker process, so that the event loop does not stand still meanwhile.
@@ -64,7 +64,8 @@ def _from_memory(call: Call, item: Item, offset: int, limit: int) -> Read | None
     if kept is None:
         return None
     result = replace(kept.result, steps=(), elapsed=call.elapsed)
-    return Read(item.text, result, cut(kept.markdown, offset, limit), result.notes)
+    piece = cut(kept.markdown, offset, within_bytes(kept.markdown, offset, limit, call.most_bytes))
+    return Read(item.text, result, piece, result.notes)
 
 
 async def _read_piece(call: Call, item: Item, offset: int, limit: int) -> Read:
@@ -72,7 +73,7 @@ async def _read_piece(call: Call, item: Item, offset: int, limit: int) -> Read:
     notes = whole.result.notes
     if offset > 0 and call.desk.cache.has_changed(whole.key, whole.markdown):
         notes = (*notes, Note.CHANGED)
-    return _piece_of(call, whole, offset, limit, notes)
+    return _piece_of(call, whole, offset, within_bytes(whole.markdown, offset, limit, call.most_bytes), notes)
 
 
 def _piece_of(call: Call, whole: _Whole, offset: int, limit: int, notes: tuple[Note, ...]) -> Read:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 import pytest
@@ -10,7 +11,16 @@ from hypothesis import strategies as st
 
 from providers._contract import Evidence
 from service import paging
-from service.paging import MAX_CACHED_BYTES, MAX_CACHED_PAGES, MAX_FINGERPRINTS, PageCache, PageKey, cut, share
+from service.paging import (
+    MAX_CACHED_BYTES,
+    MAX_CACHED_PAGES,
+    MAX_FINGERPRINTS,
+    PageCache,
+    PageKey,
+    cut,
+    share,
+    within_bytes,
+)
 from tests.service.desk import page, unread
 
 WORDS = st.lists(st.text("abcdefgh", min_size=1, max_size=9), min_size=1, max_size=60)
@@ -240,3 +250,18 @@ def test_fingerprints_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     assert MAX_FINGERPRINTS == 1024
     assert not cache.has_changed(key(0), "other")
     assert cache.has_changed(key(1), "other")
+
+
+@given(
+    st.text(st.sampled_from('ab\n\t"\\ж漢👩'), max_size=60),
+    st.integers(0, 70),
+    st.integers(1, 70),
+    st.integers(40, 400),
+)
+def test_a_piece_within_bytes_holds_twice_in_them_as_json(text: str, start: int, limit: int, most: int) -> None:
+    least = within_bytes(text, start, limit, most)
+
+    part = text[start : start + least]
+    assert least <= limit
+    assert len(part) <= 1 or 2 * len(json.dumps(part, ensure_ascii=False).encode()) - 4 <= most
+    assert within_bytes(text, start, limit, None) == limit
