@@ -152,6 +152,14 @@ TABLE: tuple[Instance, ...] = (
         family=GOOGLE,
     ),
     Instance(
+        name="semantic-scholar",
+        type="semantic-scholar",
+        roles=frozenset({Role.SEARCH}),
+        needs=(Value("SEMANTIC_SCHOLAR_API_KEY", "key"),),
+        rate=Rate(1, 1.0),
+        patience=2.5,
+    ),
+    Instance(
         name="trafilatura",
         type="trafilatura",
         roles=frozenset({Role.READ, Role.ROBOTS}),
@@ -163,6 +171,6 @@ TABLE: tuple[Instance, ...] = (
     ),
 )
 
-SEARCH: Order = ("searxng", "duckduckgo", "firecrawl", "jina")
+SEARCH: Order = ("searxng", "duckduckgo", "firecrawl", "jina", "semantic-scholar")
 IMAGES: Order = ("searxng", "bing-images")
 READ: Order = ("trafilatura", "jina", "firecrawl")
