@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic
+from urllib.parse import urldefrag
 
 from actors.results import Merged, MergedHit, MergedImage, ReadResult, Report, SearchResult, Step
 from providers._contract import Note, Page
@@ -233,7 +234,7 @@ def page_text(read: Read, frame: Frame) -> str:
     facts = [_about(read, page, texts), *_notes(read.notes, texts)]
     if len(read.result.steps) > 1:
         facts += _tried(read.result.steps, frame)
-    body = [opening, *_header(read.url, page, texts), "", _body(read.piece, texts), closing]
+    body = [opening, *_header(read.result.url, page, texts), "", _body(read.piece, texts), closing]
     return "\n".join([*facts, *body, *_way_on(read.piece, texts)])
 
 
@@ -241,7 +242,7 @@ def _header(url: str, page: Page, texts: Texts) -> list[str]:
     """What the page says of itself; it is as untrusted as the text, so it stands inside the marks."""
     facts = (("title", page.title), ("byline", page.byline), ("site", page.site_name), ("published", page.published))
     lines = [texts.say(f"page.{key}", value=_one_line(value)) for key, value in facts if value]
-    moved = page.final_url and page.final_url != url
+    moved = page.final_url and urldefrag(page.final_url).url != urldefrag(url).url
     return [*lines, texts.say("page.address", value=page.final_url)] if moved else lines
 
 

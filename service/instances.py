@@ -68,7 +68,7 @@ def build(settings: Settings, tables: Tables | None = None) -> Configured:
     aside = tuple(each.instance.name for each in running if each.instance.steps_aside_for in names)
     rows = tuple(_row(each) for each in running if each.instance.name not in aside)
     orders = _orders(rows, tables)
-    _demand_search_and_read(orders, unconfigured)
+    _demand_search_and_read(orders, unconfigured, tables)
     return Configured(rows, orders, MappingProxyType(unconfigured), disabled + aside)
 
 
@@ -265,10 +265,12 @@ def _orders(rows: Iterable[Row], tables: Tables) -> Orders:
     )
 
 
-def _demand_search_and_read(orders: Orders, unconfigured: Mapping[str, tuple[str, ...]]) -> None:
-    hints = ", ".join(f"{name} needs {' and '.join(missing)}" for name, missing in unconfigured.items())
-    hint = f"; {hints}" if hints else ""
-    if not orders.search:
-        raise SettingsError("", f"no search instance is enabled: remove a NAME_ENABLED=false or configure one{hint}")
-    if not orders.read:
-        raise SettingsError("", f"no read instance is enabled: remove a NAME_ENABLED=false or configure one{hint}")
+def _demand_search_and_read(orders: Orders, unconfigured: Mapping[str, tuple[str, ...]], tables: Tables) -> None:
+    for role, order in ((Role.SEARCH, orders.search), (Role.READ, orders.read)):
+        if order:
+            continue
+        able = [each.name for each in tables.instances if role in each.roles and each.name in unconfigured]
+        hints = ", ".join(f"{name} needs {' and '.join(unconfigured[name])}" for name in able)
+        hint = f"; {hints}" if hints else ""
+        sentence = f"no {role.value} instance is enabled: remove a NAME_ENABLED=false or configure one{hint}"
+        raise SettingsError("", sentence)

@@ -1,7 +1,7 @@
 """The environment and `.env` to one frozen `Settings`. The only file that reads the process's environment.
 
 SPEC section 5 lists the variables, section 10 those of the retrieval toolset. Every field is named like its variable,
-in
+in lower case.
 """
 
 from __future__ import annotations

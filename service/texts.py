@@ -159,7 +159,9 @@ _OUTCOMES = {
 
 _MARKDOWN = {
     "hits": Text("{count} results", "результатов: {count}"),
+    "hits.one": Text("1 result", "результатов: 1"),
     "images": Text("{count} pictures", "картинок: {count}"),
+    "images.one": Text("1 picture", "картинок: 1"),
     "no_hits": Text("no results: the providers found nothing", "ничего не найдено: провайдеры ответили, но пусто"),
     "failed": Text("failed: {why}", "не удалось: {why}"),
     "providers": Text("Providers: {reports}", "Провайдеры: {reports}"),
@@ -242,6 +244,7 @@ _KINDS = {
 
 _PROGRESS = {
     "progress.asking": Text("asking {count} search providers", "спрашиваю поисковых провайдеров: {count}"),
+    "progress.asking.one": Text("asking 1 search provider", "спрашиваю поисковых провайдеров: 1"),
     "progress.waiting": Text(
         "waiting {seconds} s for {instance}'s slot", "жду {seconds} с, пока освободится {instance}"
     ),
@@ -260,6 +263,10 @@ class Texts:
     language: Language = "en"
 
     def say(self, key: str, /, **fields: object) -> str:
-        """The sentence of `key`, its placeholders filled. An unknown key or a missing field is a KeyError."""
-        entry = CATALOGUE[key]
+        """The sentence of `key`, its placeholders filled. An unknown key or a missing field is a KeyError.
+
+        Where `count` is 1 and the catalogue has an entry `key.one`, that one.
+        """
+        single = CATALOGUE.get(f"{key}.one") if fields.get("count") == 1 else None
+        entry = single or CATALOGUE[key]
         return (entry.ru if self.language == "ru" else entry.en).format_map(fields)

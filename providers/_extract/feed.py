@@ -19,9 +19,11 @@ from providers._contract import Document
 
 from .decode import decode
 from .drafts import Draft, fenced
+from .links import Links
 
 MAX_ENTRIES = 500
 _SUMMARY_CHARS = 1_000
+_XML = "{http://www.w3.org/XML/1998/namespace}"
 _WRITTEN_OFF = re.compile(r"[\\\[\]*_`<>]")
 
 
@@ -34,7 +36,7 @@ def read_xml(document: Document) -> Draft | None:
     if name == "html":
         return None
     if name in ("rss", "RDF", "feed"):
-        return _feed(root)
+        return _feed(root, _links(root, document.final_url or document.url))
     return _as_source(document)
 
 
@@ -54,24 +56,31 @@ def _as_source(document: Document) -> Draft:
     return Draft(markdown, truncated=is_cut)
 
 
-def _feed(root: etree._Element) -> Draft:
+def _links(root: etree._Element, url: str) -> Links:
+    """Addresses of entries are relative to the feed, or to what Atom's `xml:base` says."""
+    links = Links(url)
+    declared = links.resolve(root.get(f"{_XML}base"))
+    return Links(declared) if declared else links
+
+
+def _feed(root: etree._Element, links: Links) -> Draft:
     channel = next((child for child in root if _name(child) == "channel"), root)
     entries = [element for element in root.iter() if _name(element) in ("item", "entry")]
     title = _text(channel, "title")
     about = _text(channel, "description", "subtitle")
     head = [f"# {title}" if title else "", about]
     shown = entries[:MAX_ENTRIES]
-    body = "\n".join(line for entry in shown for line in _entry(entry))
+    body = "\n".join(line for entry in shown for line in _entry(entry, links))
     markdown = "\n\n".join(part for part in (*head, body) if part)
-    language = _plain(channel, "language") or root.get("{http://www.w3.org/XML/1998/namespace}lang")
+    language = _plain(channel, "language") or root.get(f"{_XML}lang")
     published = _date(_plain(channel, "lastBuildDate", "pubDate", "updated"))
     return Draft(markdown, title, published=published, language=language, truncated=len(entries) > len(shown))
 
 
-def _entry(entry: etree._Element) -> Iterator[str]:
+def _entry(entry: etree._Element, links: Links) -> Iterator[str]:
     """One item of the list: title with link, date and author, then the summary, indented."""
     title = _text(entry, "title") or "(untitled)"
-    link = _link(entry)
+    link = _link(entry, links)
     facts = [_date(_plain(entry, "published", "pubDate", "date", "updated")) or "", _author(entry)]
     said = ", ".join(fact for fact in facts if fact)
     yield f"- {f'[{title}]({link})' if link else title}" + (f" ({said})" if said else "")
@@ -80,19 +89,15 @@ def _entry(entry: etree._Element) -> Iterator[str]:
         yield f"  {summary}"
 
 
-def _link(entry: etree._Element) -> str:
+def _link(entry: etree._Element, links: Links) -> str:
     """The entry's address; of Atom's links the one that leads to the page itself."""
     for child in entry:
         if _name(child) == "link":
-            address = (child.get("href") or child.text or "").strip()
+            address = links.resolve(child.get("href") or child.text)
             if address and child.get("rel", "alternate") == "alternate":
-                return re.sub(r"[\s()<>]", _quoted, address)
+                return address
     guid = _plain(entry, "guid", "id")
-    return guid if guid.startswith(("http://", "https://")) else ""
-
-
-def _quoted(match: re.Match[str]) -> str:
-    return "".join(f"%{byte:02X}" for byte in match[0].encode())
+    return (links.resolve(guid) or "") if guid.startswith(("http://", "https://")) else ""
 
 
 def _author(entry: etree._Element) -> str:

@@ -151,6 +151,26 @@ def test_atom_takes_the_link_to_the_page_with_date_and_author() -> None:
     assert page.language == "de"
 
 
+@pytest.mark.parametrize(
+    ("base", "address"),
+    [
+        ("", "http://site.example/blog/1"),
+        ('xml:base="https://other.example/a/"', "https://other.example/blog/1"),
+        ('xml:base="javascript:x"', "http://site.example/blog/1"),
+    ],
+)
+def test_links_of_a_feed_are_absolute(base: str, address: str) -> None:
+    feed = f'<feed {base}><title>B</title><entry><title>T</title><link href="/blog/1"/></entry></feed>'
+
+    assert read(feed, "application/atom+xml").markdown.endswith(f"- [T]({address})")
+
+
+def test_a_feed_links_to_nothing_but_addresses_of_the_web() -> None:
+    feed = '<feed><title>B</title><entry><title>T</title><link href="javascript:alert(1)"/></entry></feed>'
+
+    assert read(feed, "application/atom+xml").markdown.endswith("- T")
+
+
 def test_other_xml_and_broken_xml_are_shown_as_source() -> None:
     assert read("<a><b/></a>", "text/xml").markdown == "```xml\n<a><b/></a>\n```"
     assert read("<a><b></a>", "text/xml").markdown == "```xml\n<a><b></a>\n```"

@@ -140,12 +140,14 @@ def test_a_base_url_replaces_the_origin_of_duckduckgo_and_keeps_its_path() -> No
     assert row.exempt == {("127.0.0.1", 9100)}
 
 
-@pytest.mark.parametrize(("order", "what"), [(SEARCH, "search"), (READ, "read")])
-def test_without_any_search_or_read_instance_the_server_does_not_start(order: Order, what: str) -> None:
+@pytest.mark.parametrize(
+    ("order", "what", "hint"), [(SEARCH, "search", "configure one; searxng needs SEARXNG_URL"), (READ, "read", "one$")]
+)
+def test_without_any_search_or_read_instance_the_server_does_not_start(order: Order, what: str, hint: str) -> None:
     names = [name for name in flat(order) if name != "searxng"]
     off = {f"{name.upper().replace('-', '_')}_ENABLED": "false" for name in names}
 
-    with pytest.raises(SettingsError, match=f"^no {what} instance is enabled: .*searxng needs SEARXNG_URL"):
+    with pytest.raises(SettingsError, match=f"^no {what} instance is enabled: .*{hint}"):
         build(load_settings(off))
 
 

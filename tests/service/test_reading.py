@@ -532,3 +532,11 @@ async def test_a_search_that_finds_nothing_reads_nothing() -> None:
     assert not answer.is_error
     assert "no results" in answer.text
     assert len(bench.backend.asked) == 1
+
+
+async def test_an_address_that_only_lost_its_fragment_was_not_redirected() -> None:
+    bench = Bench(FakeBackend(on_read=lambda target: page(target.url.partition("#")[0], "Text.")))
+
+    answer = await bench.call("read_page", url="https://A.example/#part")
+
+    assert "redirects" not in answer.text

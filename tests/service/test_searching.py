@@ -90,7 +90,7 @@ async def test_a_search_answers_hits_and_reports_in_both_halves() -> None:
     }
     assert answer.text.splitlines() == [
         "## trio",
-        "1 results",
+        "1 result",
         "",
         "1. Title 1",
         "   https://site1.example/",
