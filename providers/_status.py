@@ -37,19 +37,22 @@ class Rule:
 
     status: None stands for any status, 200 included. needle: a piece of the body, upper and lower case alike.
     field, value: a dotted path into the JSON body (`error.code`) and what must stand there, compared as text.
-    detail: what the report says; never anything out of the body.
+    header, value: a header, and what must stand in it. detail: what the report says; never anything out of the body.
     """
 
     error: type[ProviderError]
     status: int | None = None
     needle: str = ""
     field: str = ""
+    header: str = ""
     value: str = ""
     detail: str = ""
     retry_after: float | None = None
 
     def matches(self, response: httpx.Response) -> bool:
         if self.status is not None and response.status_code != self.status:
+            return False
+        if self.header and response.headers.get(self.header) != self.value:
             return False
         start = response.content[:_BODY_BYTES]
         if self.needle and self.needle.encode().lower() not in start.lower():

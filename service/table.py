@@ -152,6 +152,12 @@ TABLE: tuple[Instance, ...] = (
         family=GOOGLE,
     ),
     Instance(
+        name="openalex",
+        type="openalex",
+        roles=frozenset({Role.SEARCH}),
+        needs=(Value("OPENALEX_API_KEY", "key"),),
+    ),
+    Instance(
         name="semantic-scholar",
         type="semantic-scholar",
         roles=frozenset({Role.SEARCH}),
@@ -171,6 +177,6 @@ TABLE: tuple[Instance, ...] = (
     ),
 )
 
-SEARCH: Order = ("searxng", "duckduckgo", "firecrawl", "jina", "semantic-scholar")
+SEARCH: Order = ("searxng", "duckduckgo", "firecrawl", "jina", "openalex", "semantic-scholar")
 IMAGES: Order = ("searxng", "bing-images")
 READ: Order = ("trafilatura", "jina", "firecrawl")
