@@ -152,6 +152,14 @@ TABLE: tuple[Instance, ...] = (
         family=GOOGLE,
     ),
     Instance(
+        name="parallel",
+        type="parallel",
+        roles=frozenset({Role.SEARCH}),
+        needs=(Value("PARALLEL_API_KEY", "key"),),
+        is_retried=False,
+        paid=True,
+    ),
+    Instance(
         name="openalex",
         type="openalex",
         roles=frozenset({Role.SEARCH}),
@@ -177,6 +185,6 @@ TABLE: tuple[Instance, ...] = (
     ),
 )
 
-SEARCH: Order = ("searxng", "duckduckgo", "firecrawl", "jina", "openalex", "semantic-scholar")
+SEARCH: Order = ("searxng", "duckduckgo", "firecrawl", "jina", "parallel", "openalex", "semantic-scholar")
 IMAGES: Order = ("searxng", "bing-images")
 READ: Order = ("trafilatura", "jina", "firecrawl")
