@@ -444,11 +444,20 @@ async def exit_code(process: subprocess.Popen[bytes], seconds: float) -> int:
 
 @asynccontextmanager
 async def asking(site: Site, query: str) -> AsyncIterator[trio.SocketStream]:
-    """A call that has been taken: its answer has begun."""
+    """A call that has been taken: it is among those in flight."""
+    before = await in_flight(site)
     async with await site.connect() as stream:
         await stream.send_all(call("web_search", query=query))
-        assert (await stream.receive_some(12)).startswith(b"HTTP/1.1 200")
+        with trio.fail_after(5):
+            while await in_flight(site) == before:
+                pass
         yield stream
+
+
+async def in_flight(site: Site) -> int:
+    answer = await site.send(get("/stats", close=True))
+    counts = json.loads(answer.partition(b"\r\n\r\n")[2])["service"]["calls"]
+    return int(counts["web_search"]["in_flight"])
 
 
 async def test_a_signal_ends_the_process_after_its_calls_with_code_0() -> None:
@@ -458,7 +467,7 @@ async def test_a_signal_ends_the_process_after_its_calls_with_code_0() -> None:
         process.send_signal(signal.SIGTERM)
 
         for stream in finishing:
-            assert b"1 results" in await receive_all(stream, 5, 5)
+            assert b'"count":1' in await receive_all(stream, 5, 5)
         for stream in stuck:
             assert b"no answer within 1." in await receive_all(stream, 5, 5)
         assert await exit_code(process, 3) == 0
