@@ -160,6 +160,14 @@ TABLE: tuple[Instance, ...] = (
         paid=True,
     ),
     Instance(
+        name="youcom",
+        type="youcom",
+        roles=frozenset({Role.SEARCH}),
+        needs=(Value("YOUCOM_API_KEY", "key"),),
+        is_retried=False,
+        paid=True,
+    ),
+    Instance(
         name="openalex",
         type="openalex",
         roles=frozenset({Role.SEARCH}),
@@ -185,6 +193,6 @@ TABLE: tuple[Instance, ...] = (
     ),
 )
 
-SEARCH: Order = ("searxng", "duckduckgo", "firecrawl", "jina", "parallel", "openalex", "semantic-scholar")
+SEARCH: Order = ("searxng", "duckduckgo", "firecrawl", "jina", "parallel", "youcom", "openalex", "semantic-scholar")
 IMAGES: Order = ("searxng", "bing-images")
 READ: Order = ("trafilatura", "jina", "firecrawl")
