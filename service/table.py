@@ -160,6 +160,14 @@ TABLE: tuple[Instance, ...] = (
         paid=True,
     ),
     Instance(
+        name="octen",
+        type="octen",
+        roles=frozenset({Role.SEARCH}),
+        needs=(Value("OCTEN_API_KEY", "key"),),
+        is_retried=False,
+        paid=True,
+    ),
+    Instance(
         name="youcom",
         type="youcom",
         roles=frozenset({Role.SEARCH}),
@@ -193,6 +201,16 @@ TABLE: tuple[Instance, ...] = (
     ),
 )
 
-SEARCH: Order = ("searxng", "duckduckgo", "firecrawl", "jina", "parallel", "youcom", "openalex", "semantic-scholar")
+SEARCH: Order = (
+    "searxng",
+    "duckduckgo",
+    "firecrawl",
+    "jina",
+    "parallel",
+    "octen",
+    "youcom",
+    "openalex",
+    "semantic-scholar",
+)
 IMAGES: Order = ("searxng", "bing-images")
 READ: Order = ("trafilatura", "jina", "firecrawl")
