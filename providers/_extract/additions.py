@@ -21,7 +21,7 @@ _WORD = re.compile(r"\w+")
 
 def addition_of(kind: Kind, nodes: list[Node], blobs: list[str], markdown: str, base: str) -> str:
     """Markdown to put after what was extracted; empty where the page's own text is enough."""
-    if kind is Kind.PRODUCT or product_lines(nodes) and len(markdown.split()) < 10 * THIN_WORDS:
+    if kind is Kind.PRODUCT or (product_lines(nodes) and len(markdown.split()) < 10 * THIN_WORDS):
         return _product(nodes, markdown, base)
     words = len(markdown.split())
     if words >= THIN_WORDS:

@@ -18,23 +18,29 @@ MAX_PROSE_CHARS = 1_000_000
 MAX_BLOBS = 20
 BLOB_CHARS = 5_000_000
 _TITLE_KEYS = ("title", "headline", "name")
-_STATE = re.compile(r"^\s*(?:window\.|self\.|var\s+|const\s+)?[\w.$\[\]\"']{1,60}\s*=\s*(\{.*\}|\[.*\])\s*;?\s*$", re.DOTALL)
+_STATE = re.compile(
+    r"^\s*(?:window\.|self\.|var\s+|const\s+)?[\w.$\[\]\"']{1,60}\s*=\s*(\{.*\}|\[.*\])\s*;?\s*$", re.DOTALL
+)
 _PROSE = re.compile(r"[^\W\d_]+(?:[\s,;:’'-]+[^\W\d_]+){7,}")
-_HTML = re.compile(r"<(?:p|div|h[1-6]|ul|ol|br|section|article|table|blockquote|span|strong|em|a)\b[^<>]*>", re.IGNORECASE)
+_HTML = re.compile(
+    r"<(?:p|div|h[1-6]|ul|ol|br|section|article|table|blockquote|span|strong|em|a)\b[^<>]*>", re.IGNORECASE
+)
 
 
 def blob_texts(root: HtmlElement) -> list[str]:
     """Sources of scripts that hold data, JSON-LD left out; taken before scripts are removed."""
-    texts = []
+    texts: list[str] = []
     total = 0
     for script in root.iter("script"):
         kind, text = (script.get("type") or "").lower(), script.text or ""
         total += len(text)
         if total > BLOB_CHARS or len(texts) >= MAX_BLOBS:
             break
-        if "json" in kind and "ld+json" not in kind and "importmap" not in kind:
-            texts.append(text)
-        elif kind in ("", "text/javascript") and len(text) > 200 and _STATE.match(text[:200] + "}" if len(text) > 10_000 else text):
+        if ("json" in kind and "ld+json" not in kind and "importmap" not in kind) or (
+            kind in ("", "text/javascript")
+            and len(text) > 200
+            and _STATE.match(text[:200] + "}" if len(text) > 10_000 else text)
+        ):
             texts.append(text)
     return texts
 
@@ -111,7 +117,9 @@ def product_lines(nodes: list[Node]) -> list[tuple[str, str]]:
         return []
     product = products[0]
     lines = [("name", string(product.get("name"))), ("price", _price(product)), ("description", _description(product))]
-    lines += [(key, string(product.get(key))) for key in ("brand", "sku", "gtin13", "color", "material", "size", "weight")]
+    lines += [
+        (key, string(product.get(key))) for key in ("brand", "sku", "gtin13", "color", "material", "size", "weight")
+    ]
     for extra in product.get("additionalProperty") or []:
         if isinstance(extra, dict) and string(extra.get("name")):
             lines.append((string(extra.get("name")), string(extra.get("value"))))

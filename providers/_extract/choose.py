@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from lxml import etree
 from lxml.html import HtmlElement
 
@@ -13,6 +15,10 @@ from .witness import covered, witness_text
 
 FAST_BYTES = 1_000_000
 OWN_ONLY_BYTES = 5_000_000
+FAST_ELEMENTS = 12_000
+OWN_ONLY_ELEMENTS = 30_000
+OWN_ONLY_ENTRIES = 4_000
+"""trafilatura takes more than proportional time for many elements (20 s for 400,000 line breaks) and for long lists."""
 ENOUGH_SHARE = 0.1
 """Share of our own reader's words that trafilatura must have found too for its word to count on where content ends."""
 
@@ -24,9 +30,11 @@ def choose(outline: Outline, kind: Kind, root: HtmlElement, size: int) -> bytear
     product's description begins and ends, and on pages that are neither, each finds parts that the other misses.
     """
     mine = own.read(outline, kind)
-    if size > OWN_ONLY_BYTES or kind in (Kind.FORUM, Kind.DOCUMENTATION) and any(mine):
+    elements = int(root.xpath("count(//*)"))
+    too_big = size > OWN_ONLY_BYTES or elements > OWN_ONLY_ELEMENTS or root.xpath("count(//li)") > OWN_ONLY_ENTRIES
+    if too_big or (kind in (Kind.FORUM, Kind.DOCUMENTATION) and any(mine)):
         return mine
-    theirs = covered(outline, witness_text(root, fast=size > FAST_BYTES))
+    theirs = covered(outline, witness_text(root, fast=size > FAST_BYTES or elements > FAST_ELEMENTS))
     if kind in (Kind.ARTICLE, Kind.PRODUCT):
         return _within(outline, mine, theirs)
     return bytearray(a | b for a, b in zip(mine, theirs, strict=True))
@@ -77,8 +85,8 @@ def _prune(outline: Outline, root: HtmlElement, sums: list[int], kept: tuple[int
             start, end = span
             if start == end:
                 if not kept[0] < start <= kept[1]:
-                    remove(child)
+                    remove(cast("HtmlElement", child))
             elif sums[end] == sums[start]:
-                remove(child)
+                remove(cast("HtmlElement", child))
             elif sums[end] - sums[start] < end - start:
                 stack.append(child)

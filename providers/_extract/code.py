@@ -13,7 +13,33 @@ _HIGHLIGHTER = re.compile(
     r"(?:^|\s)(?:hljs|sourceCode|prettyprint|prism-code|shiki|codehilite)\s+(?:lang(?:uage)?-)?([\w+#]+)"
 )
 _NOT_A_LANGUAGE = frozenset(
-    ["default", "none", "notranslate", "source", "text", "plaintext", "code", "highlight", "line", "lines", "nohighlight", "copy", "wrapper", "container", "block", "github-dark", "github-light", "nord", "inline", "numbers", "linenums", "basic", "title", "body", "toolbar"]
+    [
+        "default",
+        "none",
+        "notranslate",
+        "source",
+        "text",
+        "plaintext",
+        "code",
+        "highlight",
+        "line",
+        "lines",
+        "nohighlight",
+        "copy",
+        "wrapper",
+        "container",
+        "block",
+        "github-dark",
+        "github-light",
+        "nord",
+        "inline",
+        "numbers",
+        "linenums",
+        "basic",
+        "title",
+        "body",
+        "toolbar",
+    ]
 )
 _NUMBER_CLASS = re.compile(
     r"(?:^|[\s_-])(?:line-?numbers?(?:-rows)?|linenos?|lineno|gutter|ln(?:um)?|line-num)(?:$|[\s_-])", re.I

@@ -33,8 +33,20 @@ _CODECS = {
     **dict.fromkeys(("utf-16", "utf-16le", "unicode", "ucs-2"), "utf-16-le"),
     "utf-16be": "utf-16-be",
     **dict.fromkeys(
-        ("iso-8859-1", "iso8859-1", "iso_8859-1", "latin1", "latin-1", "l1", "ascii", "us-ascii", "windows-1252")
-        + ("cp1252", "x-cp1252", "cp-1252"),
+        (
+            "iso-8859-1",
+            "iso8859-1",
+            "iso_8859-1",
+            "latin1",
+            "latin-1",
+            "l1",
+            "ascii",
+            "us-ascii",
+            "windows-1252",
+            "cp1252",
+            "x-cp1252",
+            "cp-1252",
+        ),
         "cp1252",
     ),
     **dict.fromkeys(("iso-8859-9", "iso8859-9", "latin5", "windows-1254", "cp1254"), "cp1254"),
@@ -57,7 +69,18 @@ _CODECS = {
     "iso-8859-8-i": "iso8859_8",
 }
 
-_DETECTABLE = ("cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "koi8_r", "cp866")
+_DETECTABLE: tuple[str, ...] = (
+    "cp1250",
+    "cp1251",
+    "cp1252",
+    "cp1253",
+    "cp1254",
+    "cp1255",
+    "cp1256",
+    "cp1257",
+    "koi8_r",
+    "cp866",
+)
 _DETECTABLE += ("gb18030", "big5", "cp932", "euc_jp", "cp949", "iso8859_2", "cp874", "mac_cyrillic")
 
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([\w:.-]{1,40})", re.IGNORECASE)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from lxml import etree
 from lxml.html import HtmlElement
 
@@ -30,7 +32,7 @@ def replace(element: HtmlElement, new: etree._Element) -> None:
     if parent is not None:
         new.tail = element.tail
         element.tail = None
-        parent.replace(element, new)
+        parent.replace(element, cast("HtmlElement", new))
 
 
 def _append_before(element: HtmlElement, parent: etree._Element, text: str) -> None:

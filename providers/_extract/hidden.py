@@ -42,7 +42,17 @@ _MATTERS = re.compile(
 _SELECTOR = re.compile(r"([a-z][a-z0-9-]*|\*)?((?:[.#][\w-]+)*)(\[hidden\])?", re.IGNORECASE)
 _NUMBER = re.compile(r"(-?\d*\.?\d+)\s*(px|em|rem|%|vw|vh|pt|in|cm)?")
 _PIXELS = {"": 1.0, "px": 1.0, "pt": 1.33, "em": 16.0, "rem": 16.0, "vw": 12.0, "vh": 8.0, "in": 96.0, "cm": 38.0}
-_OFFSETS = ("left", "top", "right", "bottom", "margin-left", "margin-top", "margin-right", "inset", "margin")
+_OFFSETS: tuple[str, ...] = (
+    "left",
+    "top",
+    "right",
+    "bottom",
+    "margin-left",
+    "margin-top",
+    "margin-right",
+    "inset",
+    "margin",
+)
 _OFFSETS += ("inset-inline-start", "text-indent", "translate")
 
 
@@ -213,7 +223,9 @@ def _panels(root: HtmlElement) -> frozenset[str]:
 def _is_tab(control: HtmlElement) -> bool:
     if control.get("role") == "tab" or "tab" in (control.get("class") or ""):
         return True
-    return control.get("aria-expanded") is not None and (control.tag in ("button", "a") or control.get("role") == "button")
+    return control.get("aria-expanded") is not None and (
+        control.tag in ("button", "a") or control.get("role") == "button"
+    )
 
 
 def _is_among_tabs(anchor: HtmlElement) -> bool:
@@ -321,12 +333,10 @@ def _matches(root: HtmlElement, rules: list[tuple[_Compound, Style]]) -> Iterato
         classes = (element.get("class") or "").split()
         for key in (*classes, "#" + (element.get("id") or "")):
             for compound, style in by_name.get(key, ()):
-                if compound.tag in ("", element.tag) and compound.classes.issubset(classes):
-                    if compound.identifier in ("", element.get("id")):
-                        yield element, style
+                fits = compound.tag in ("", element.tag) and compound.classes.issubset(classes)
+                if fits and compound.identifier in ("", element.get("id")):
+                    yield element, style
     for key, fitting in by_name.items():
         if key.startswith("<"):
             for element in root.iter(key[1:]):
                 yield from ((element, style) for _, style in fitting)
-
-

@@ -23,8 +23,22 @@ class Kind(StrEnum):
 
 
 _ARTICLE_TYPES = frozenset(
-    "Article NewsArticle BlogPosting TechArticle ScholarlyArticle Report ReportageNewsArticle OpinionNewsArticle"
-    " AnalysisNewsArticle LiveBlogPosting Recipe HowTo Review MedicalWebPage".split()
+    [
+        "Article",
+        "NewsArticle",
+        "BlogPosting",
+        "TechArticle",
+        "ScholarlyArticle",
+        "Report",
+        "ReportageNewsArticle",
+        "OpinionNewsArticle",
+        "AnalysisNewsArticle",
+        "LiveBlogPosting",
+        "Recipe",
+        "HowTo",
+        "Review",
+        "MedicalWebPage",
+    ]
 )
 _LISTING_TYPES = frozenset(("ItemList", "CollectionPage", "OfferCatalog", "SearchResultsPage"))
 _PRODUCT_TYPES = frozenset(("Product", "ProductGroup", "IndividualProduct", "ProductModel"))
@@ -36,7 +50,8 @@ _FORUM_URL = re.compile(
     re.IGNORECASE,
 )
 _DOCUMENTATION_URL = re.compile(
-    r"(?:^|[/.])(?:docs?|documentation|reference|manual|api|guides?|tutorials?|learn|handbook|wiki|man\d?|how-?tos?)(?:[/.]|$)",
+    r"(?:^|[/.])(?:docs?|documentation|reference|manual|api|guides?|tutorials?|learn|handbook|wiki|man\d?"
+    r"|how-?tos?)(?:[/.]|$)",
     re.IGNORECASE,
 )
 _PRODUCT_URL = re.compile(r"/(?:p|products?|dp|item|itm|pd|ip|detail|app)/[^/]+", re.IGNORECASE)
@@ -65,7 +80,11 @@ def kind_of(root: HtmlElement, url: str, meta: dict[str, str], nodes: list[Node]
     generator = f"{meta.get('generator', '')} {meta.get('application-name', '')}"
     if types & _FORUM_TYPES or _FORUM_GENERATOR.search(generator) or _is_thread(root, f"{parts.netloc}{path}"):
         return Kind.FORUM
-    if types & _PRODUCT_TYPES and not types & _LISTING_TYPES and (meta.get("og:type", "").startswith("product") or _PRODUCT_URL.search(path)):
+    if (
+        types & _PRODUCT_TYPES
+        and not types & _LISTING_TYPES
+        and (meta.get("og:type", "").startswith("product") or _PRODUCT_URL.search(path))
+    ):
         return Kind.PRODUCT
     if _DOCUMENTATION_GENERATOR.search(generator):
         return Kind.DOCUMENTATION

@@ -102,7 +102,7 @@ class Writer:
     def _list(self, element: HtmlElement) -> list[str]:
         ordered = element.tag == "ol"
         number = _number(element.get("start"), 1)
-        items = []
+        items: list[str] = []
         for child in element:
             if child.tag != "li":
                 blocks = self.block(child) if child.tag in BLOCKS else paragraphs(self._inline.child(child))

@@ -19,14 +19,48 @@ MAX_EXCERPT_CHARS = 500
 MAX_PICTURES = 100
 
 ARTICLE_TYPES = frozenset(
-    ["Article", "NewsArticle", "BlogPosting", "TechArticle", "ScholarlyArticle", "Report", "ReportageNewsArticle", "OpinionNewsArticle", "AnalysisNewsArticle", "LiveBlogPosting", "SocialMediaPosting", "Review", "HowTo", "Recipe"]
+    [
+        "Article",
+        "NewsArticle",
+        "BlogPosting",
+        "TechArticle",
+        "ScholarlyArticle",
+        "Report",
+        "ReportageNewsArticle",
+        "OpinionNewsArticle",
+        "AnalysisNewsArticle",
+        "LiveBlogPosting",
+        "SocialMediaPosting",
+        "Review",
+        "HowTo",
+        "Recipe",
+    ]
 )
 _THREAD_TYPES = frozenset(("DiscussionForumPosting", "QAPage", "Question"))
 _WORK_TYPES = ARTICLE_TYPES | _THREAD_TYPES | {"Product", "WebPage", "VideoObject"}
 
 _TITLE = ("og:title", "twitter:title", "citation_title", "dc.title", "title")
 _BYLINE = ("author", "citation_author", "dc.creator", "article:author", "parsely-author", "sailthru.author", "byl")
-_DATE = ["article:published_time", "datepublished", "citation_publication_date", "citation_date", "dc.date.issued", "dc.date", "date", "parsely-pub-date", "sailthru.date", "pubdate", "publishdate", "publish-date", "og:published_time", "article:published", "og:article:published_time", "bt:pubdate", "dcterms.created", "dcterms.date"]
+_DATE = [
+    "article:published_time",
+    "datepublished",
+    "citation_publication_date",
+    "citation_date",
+    "dc.date.issued",
+    "dc.date",
+    "date",
+    "parsely-pub-date",
+    "sailthru.date",
+    "pubdate",
+    "publishdate",
+    "publish-date",
+    "og:published_time",
+    "article:published",
+    "og:article:published_time",
+    "bt:pubdate",
+    "dcterms.created",
+    "dcterms.date",
+]
 _EXCERPT = ("og:description", "description", "twitter:description", "dc.description")
 _PICTURE = ("og:image:secure_url", "og:image", "og:image:url", "twitter:image", "twitter:image:src", "image")
 
@@ -37,7 +71,10 @@ _COMPACT = re.compile(r"(\d{4})(\d{2})(\d{2})(?:\d{6})?")
 _NAMED = re.compile(
     r"(\d{1,2})\.?\s+([A-Za-z]{3,9})\.?,?\s+(\d{4})|([A-Za-z]{3,9})\.?\s+(\d{1,2})(?:st|nd|rd|th)?,?\s+(\d{4})"
 )
-_MONTHS = {name: index + 1 for index, name in enumerate(["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"])}
+_MONTHS = {
+    name: index + 1
+    for index, name in enumerate(["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"])
+}
 _LANGUAGE = re.compile(r"[a-zA-Z]{2,3}(?:[-_][a-zA-Z0-9]{2,8}){0,3}")
 _SEPARATOR = re.compile(r"\s+(?:[|·•»«›–—:-]|::)\s+")
 _BY = re.compile(r"^(?:by|von|par|por|di|от|автор:?)\s+", re.IGNORECASE)

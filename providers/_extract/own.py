@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from typing import cast
 
 from lxml.etree import _Element
 from lxml.html import HtmlElement
@@ -35,7 +36,19 @@ MAIN_SHARE = 0.5
 
 _FRAME_TAGS = frozenset(("nav", "footer", "aside", "dialog", "menu"))
 _FRAME_ROLES = frozenset(
-    ["navigation", "banner", "contentinfo", "complementary", "search", "dialog", "alertdialog", "menu", "menubar", "toolbar", "alert"]
+    [
+        "navigation",
+        "banner",
+        "contentinfo",
+        "complementary",
+        "search",
+        "dialog",
+        "alertdialog",
+        "menu",
+        "menubar",
+        "toolbar",
+        "alert",
+    ]
 )
 _NAMED_TAGS = frozenset(("div", "section", "ul", "ol", "li", "header", "form", "table", "p", "dl"))
 _FRAME_NAME = re.compile(
@@ -70,21 +83,26 @@ _COMMENTS_NAME = re.compile(
     re.IGNORECASE,
 )
 _AUTHOR_NAME = re.compile(
-    r"(?:author|user(?:name|info)?|profile|byline|poster|member|cite|avatar|creator|name|title|brand|material)", re.IGNORECASE
+    r"(?:author|user(?:name|info)?|profile|byline|poster|member|cite|avatar|creator|name|title|brand|material)",
+    re.IGNORECASE,
 )
 _ASIDE_TITLE = re.compile(
     r"(?:you (?:may|might)(?: also)?(?: like| enjoy| be interested.*)?|(?:people|customers?) (?:who|also|frequently).*"
-    r"|frequently bought.*|related(?: \w+){0,3}|similar (?:\w+ ?){1,2}|suggested (?:\w+ ?){1,2}|recommended(?: \w+){0,3}"
-    r"|more (?:from|in|on|like|stories|articles|posts|news)\b.*|read (?:more|next|also)|up next|what to read next|keep reading"
-    r"|(?:most )?(?:popular|recent|read|viewed|latest) (?:posts?|articles?|stories|news|topics?|now)|trending(?: \w+){0,2}"
-    r"|recently viewed.*|(?:leave|post|add|write) a (?:reply|comment).*|share (?:this|on|via)\b.*|share|follow us.*|about the authors?"
-    r"|(?:sign up|subscribe)\b.*|(?:join|get) (?:our|the) newsletter.*|newsletter|stay (?:in touch|up to date|connected|informed).*"
-    r"|popular topics?|who'?s online.*|tags|categories|quick links|advertisement|sponsored.*|table of contents|on this page"
+    r"|frequently bought.*|related(?: \w+){0,3}|similar (?:\w+ ?){1,2}|suggested (?:\w+ ?){1,2}"
+    r"|recommended(?: \w+){0,3}|more (?:from|in|on|like|stories|articles|posts|news)\b.*|read (?:more|next|also)"
+    r"|up next|what to read next|keep reading|trending(?: \w+){0,2}|recently viewed.*"
+    r"|(?:most )?(?:popular|recent|read|viewed|latest) (?:posts?|articles?|stories|news|topics?|now)"
+    r"|(?:leave|post|add|write) a (?:reply|comment).*|share (?:this|on|via)\b.*|share|follow us.*|about the authors?"
+    r"|(?:sign up|subscribe)\b.*|(?:join|get) (?:our|the) newsletter.*|newsletter"
+    r"|stay (?:in touch|up to date|connected|informed).*|popular topics?|who'?s online.*|tags|categories|quick links"
+    r"|advertisement|sponsored.*|table of contents|on this page"
     r"|(?:das könnte|auch interessant|mehr zum thema|ähnliche).*|(?:à lire aussi|articles similaires|vous aimerez).*"
     r"|(?:читайте также|похожие|смотрите также).*)[:.…]?",
     re.IGNORECASE,
 )
-_REVIEWS_TITLE = re.compile(r"(?:\d+ )?(?:customer |product |verified )?(?:reviews?|ratings?|questions?|q&a)(?: .{0,30})?", re.IGNORECASE)
+_REVIEWS_TITLE = re.compile(
+    r"(?:\d+ )?(?:customer |product |verified )?(?:reviews?|ratings?|questions?|q&a)(?: .{0,30})?", re.IGNORECASE
+)
 
 _LIST_TAGS = frozenset(("ul", "ol", "div", "section", "table", "p"))
 _SEPARATORS = frozenset("|·•»›/→")
@@ -103,7 +121,7 @@ def read(outline: Outline, kind: Kind) -> bytearray:
         if not words or element is outline.root:
             continue
         link_share = (outline.link_words[end] - outline.link_words[start]) / words
-        if _is_frame(outline, element, words / total, link_share, mains, kind):
+        if _is_frame(outline, cast("HtmlElement", element), words / total, link_share, mains, kind):
             keep[start:end] = bytes(end - start)
     _keep_main_only(outline, keep)
     _drop_link_lists(outline, keep, kind)
@@ -113,7 +131,7 @@ def read(outline: Outline, kind: Kind) -> bytearray:
 
 
 def _is_frame(
-    outline: Outline, element: HtmlElement, share: float, link_share: float, mains: set[_Element], kind: Kind
+    outline: Outline, element: HtmlElement, share: float, link_share: float, mains: set[HtmlElement], kind: Kind
 ) -> bool:
     tag = element.tag
     if tag == "aside" and kind is Kind.FORUM:
@@ -142,7 +160,9 @@ def _has_prose(outline: Outline, element: HtmlElement) -> bool:
     start, end = outline.spans[element]
     if any(block.element.tag == "h1" for block in outline.blocks[start:end]):
         return True
-    return any(block.words >= PROSE_WORDS and block.link_words < 0.3 * block.words for block in outline.blocks[start:end])
+    return any(
+        block.words >= PROSE_WORDS and block.link_words < 0.3 * block.words for block in outline.blocks[start:end]
+    )
 
 
 def _drop_repeated(outline: Outline, keep: bytearray) -> None:
@@ -178,7 +198,9 @@ def _drop_titled_asides(outline: Outline, keep: bytearray, kind: Kind) -> None:
         )
         if is_aside:
             start, end = _part_of(outline, index)
-            words = sum(block.words for block, flag in zip(outline.blocks[start:end], keep[start:end], strict=True) if flag)
+            words = sum(
+                block.words for block, flag in zip(outline.blocks[start:end], keep[start:end], strict=True) if flag
+            )
             if words < ASIDE_SHARE * total:
                 keep[start:end] = bytes(end - start)
 
@@ -191,7 +213,7 @@ def _part_of(outline: Outline, index: int) -> tuple[int, int]:
     """The range of the largest part that begins with this block; where it is alone, what follows in its parent."""
     element = outline.blocks[index].element
     start, end = outline.spans[element]
-    level = element.tag
+    level = str(element.tag)
     for ancestor in element.iterancestors():
         span = outline.spans.get(ancestor)
         if span is None:
@@ -255,7 +277,11 @@ def _with_head(outline: Outline, keep: bytearray, start: int) -> int:
         return start
     part = heading
     for ancestor in heading.iterancestors():
-        if ancestor not in outline.spans or outline.spans[ancestor][1] > start or outline.words_in(ancestor) > HEAD_WORDS:
+        if (
+            ancestor not in outline.spans
+            or outline.spans[ancestor][1] > start
+            or outline.words_in(ancestor) > HEAD_WORDS
+        ):
             break
         part = ancestor
     first, last = outline.spans[part]

@@ -43,7 +43,9 @@ def paywall(root: HtmlElement, meta: dict[str, str], nodes: list[Node]) -> Paywa
         declared=declared,
         metered=tier == "metered",
         part_is_empty=declared and _is_empty(root, selectors),
-        words=max((int(count) for count in counts if count.isascii() and count.isdigit() and len(count) < 7), default=0),
+        words=max(
+            (int(count) for count in counts if count.isascii() and count.isdigit() and len(count) < 7), default=0
+        ),
     )
 
 
@@ -75,7 +77,9 @@ def _path(selector: str) -> str | None:
         return None
     tests = ""
     for mark, name in re.findall(r"([.#])([\w-]+)", found[2]):
-        tests += f"[@id='{name}']" if mark == "#" else f"[contains(concat(' ', normalize-space(@class), ' '), ' {name} ')]"
+        tests += (
+            f"[@id='{name}']" if mark == "#" else f"[contains(concat(' ', normalize-space(@class), ' '), ' {name} ')]"
+        )
     return f"//{(found[1] or '*').lower()}{tests}"
 
 

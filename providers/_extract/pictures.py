@@ -28,7 +28,7 @@ def picture_source(element: HtmlElement) -> str | None:
 
 
 def _is_address(address: str) -> bool:
-    return not address.lstrip()[:5].lower() == "data:" and "{" not in address and len(address) < 2_048
+    return address.lstrip()[:5].lower() != "data:" and "{" not in address and len(address) < 2_048
 
 
 def _first_of_set(srcset: str | None) -> str | None:

@@ -11,7 +11,8 @@ SHELL_CHARS = 300
 """With more visible text than this a page says something by itself."""
 EXAMINED_CHARS = 3_000
 _UNSEEN = frozenset(("script", "style", "noscript", "template", "head", "title", "svg", "iframe"))
-_MOUNT = "//*[@id='root' or @id='app' or @id='__next' or @id='__nuxt' or @id='___gatsby' or @id='svelte' or @id='app-root' or @id='main-app']"
+_MOUNT = "//*[@id='root' or @id='app' or @id='__next' or @id='__nuxt' or @id='___gatsby' or @id='svelte'"
+_MOUNT += " or @id='app-root' or @id='main-app']"
 _MOUNT += " | //app-root | //*[@data-reactroot or @ng-app or @ng-version or @data-server-rendered]"
 _NEEDS_SCRIPT = re.compile(r"javascript", re.IGNORECASE)
 

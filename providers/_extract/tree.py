@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from lxml import html
+from lxml import etree, html
 from lxml.html import HtmlElement
 
 MAX_TAG_CHARS = 20_000
@@ -52,9 +52,9 @@ def _parse(text: str) -> tuple[HtmlElement | None, bool]:
     parser = html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True, collect_ids=False)
     try:
         root = html.document_fromstring(data, parser=parser)
-    except (ValueError, html.etree.ParserError, html.etree.XMLSyntaxError):
+    except (ValueError, etree.ParserError, etree.XMLSyntaxError):
         root = None
-    limits = (html.etree.ErrorTypes.ERR_RESOURCE_LIMIT, html.etree.ErrorTypes.ERR_INTERNAL_ERROR)
+    limits = (etree.ErrorTypes.ERR_RESOURCE_LIMIT, etree.ErrorTypes.ERR_INTERNAL_ERROR)
     return root, any(entry.type in limits for entry in parser.error_log)
 
 

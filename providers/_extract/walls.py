@@ -39,12 +39,21 @@ _SOURCE_MARKS = (
     ("radware", re.compile(r"//[\w.-]*perfdrive\.com/")),
 )
 _ELEMENT_MARKS = (
-    ("cloudflare", "//*[contains(concat(' ', normalize-space(@class), ' '), ' cf-error-code ') or @id='cf-error-details']"),
+    (
+        "cloudflare",
+        "//*[contains(concat(' ', normalize-space(@class), ' '), ' cf-error-code ') or @id='cf-error-details']",
+    ),
     ("akamai", "//*[@id='sec-if-cpt-container']"),
     ("perimeterx", "//*[@id='px-captcha' and not(self::script or self::style)]"),
     ("anubis", "//script[@id='anubis_challenge' or @id='anubis_version']"),
-    ("google", "//form[@id='captcha-form'][.//*[contains(@class, 'g-recaptcha')] or contains(@action, 'sorry') or @action='index']"),
-    ("consent", "//form[starts-with(@action, 'https://consent.youtube.com/s') or starts-with(@action, 'https://consent.google.com/s')]"),
+    (
+        "google",
+        "//form[@id='captcha-form'][.//*[contains(@class, 'g-recaptcha')] or @action='index']",
+    ),
+    (
+        "consent",
+        "//form[starts-with(@action, 'https://consent.youtube.com/s') or starts-with(@action, 'https://consent.google.com/s')]",
+    ),
 )
 _TITLES = (
     ("cloudflare", re.compile(r"attention required! \| cloudflare")),
@@ -128,6 +137,10 @@ def _in_addresses(root: HtmlElement) -> str | None:
 
 def _bare_captcha(root: HtmlElement, visible: str) -> str | None:
     """A captcha on a page that has next to nothing else."""
-    if len(visible) >= BARE_CHARS or len(list(root.iter("form"))) > 1 or next(root.iter("article", "main"), None) is not None:
+    if (
+        len(visible) >= BARE_CHARS
+        or len(list(root.iter("form"))) > 1
+        or next(root.iter("article", "main"), None) is not None
+    ):
         return None
     return "captcha" if root.xpath(f"boolean({_CAPTCHA})") else None

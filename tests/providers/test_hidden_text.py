@@ -32,7 +32,7 @@ HIDDEN = {
     "white on the white page": f'<p style="color:white">{SECRET}</p>',
     "almost white": f'<p style="color:rgb(254, 254, 254)">{SECRET}</p>',
     "font element in white": f'<p><font color="#FFFFFF">{SECRET}</font></p>',
-    "colour of the ancestor's background": f'<div style="background-color:#112233"><p style="color:#112233">{SECRET}</p></div>',
+    "colour of what is behind": (f'<div style="background-color:#112233"><p style="color:#112233">{SECRET}</p></div>'),
     "bgcolor attribute": f'<table bgcolor="#eeeeee"><tr><td style="color:#eee">{SECRET}</td></tr></table>',
     "transparent": f'<p style="color:transparent">{SECRET}</p>',
     "no alpha": f'<p style="color:rgba(0,0,0,0)">{SECRET}</p>',
@@ -61,10 +61,12 @@ HIDDEN = {
     "conditional comment": f"<!--[if IE]><p>{SECRET}</p><![endif]-->",
     "closed dialog": f"<dialog><p>{SECRET}</p></dialog>",
     "class of the page's own sheet": f'<style>.ghost {{ display: none }}</style><p class="x ghost">{SECRET}</p>',
-    "id of the page's own sheet": f"<style>#ghost{{position:absolute;left:-9999px}}</style><p id=ghost>{SECRET}</p>",
+    "id of the page's own sheet": (f"<style>#ghost{{position:absolute;left:-9999px}}</style><p id=ghost>{SECRET}</p>"),
     "tag and class": f"<style>div.ghost, b.y{{font-size:0}}</style><div class=ghost>{SECRET}</div>",
     "a whole tag": f"<style>x-note{{visibility:hidden}}</style><x-note>{SECRET}</x-note>",
-    "sheet after a media block": f"<style>@media print{{.a{{color:red}}}} .ghost{{opacity:0}}</style><p class=ghost>{SECRET}</p>",
+    "after a media block": (
+        f"<style>@media print{{.a{{color:red}}}} .ghost{{opacity:0}}</style><p class=ghost>{SECRET}</p>"
+    ),
     "screen reader class": f'<span class="sr-only">{SECRET}</span>',
     "hidden input": f'<input type="hidden" value="{SECRET}">',
     "option": f"<select><option>{SECRET}</option></select>",
@@ -78,13 +80,13 @@ HIDDEN = {
     "link title": f'<a href="/x" title="{SECRET}">more about tides</a>',
     "over-long tag": f'<p data-x="{"y" * 30_000}" hidden>{SECRET}</p>',
     "hidden parent": f"<div hidden><section><p>{SECRET}</p></section></div>",
-    "script address": f'<a href="javascript:alert(\'{SECRET}\')">click</a>',
+    "script address": f"<a href=\"javascript:alert('{SECRET}')\">click</a>",
     "data address": f'<a href="data:text/plain,{SECRET}">click</a>',
 }
 
 SHOWN = {
-    "tab panel": f'<div role=tab aria-controls=p1>First</div><div id=p1 role=tabpanel hidden>{SECRET}</div>',
-    "panel that a link in the tabs names": f'<ul class=tabs><li><a href="#p">A</a></ul><div id=p style="display:none">{SECRET}</div>',
+    "tab panel": f"<div role=tab aria-controls=p1>First</div><div id=p1 role=tabpanel hidden>{SECRET}</div>",
+    "panel of a tab link": (f'<ul class=tabs><li><a href="#p">A</a></ul><div id=p style="display:none">{SECRET}</div>'),
     "declarative shadow root": f"<x-a><template shadowrootmode=open><p>{SECRET}</p></template></x-a>",
     "white on a dark part": f'<div style="background:#000"><p style="color:#fff">{SECRET}</p></div>',
     "half opaque": f'<p style="opacity:.5">{SECRET}</p>',
@@ -92,7 +94,9 @@ SHOWN = {
     "slightly moved": f'<p style="position:relative;left:-10px;margin-left:-20px">{SECRET}</p>',
     "clipped but high": f'<div style="overflow:hidden;height:400px">{SECRET}</div>',
     "hidden for print only": f"<style media=print>.a{{display:none}}</style><p class=a>{SECRET}</p>",
-    "shown on some screens": f"<style>.a{{display:none}}@media (min-width:600px){{.a{{display:block}}}}</style><p class=a>{SECRET}</p>",
+    "shown on some screens": (
+        f"<style>.a{{display:none}}@media (min-width:600px){{.a{{display:block}}}}</style><p class=a>{SECRET}</p>"
+    ),
     "closed details": f"<details><summary>More</summary><p>{SECRET}</p></details>",
     "highlighted code": f'<pre><code><span style="color:#fff">{SECRET}</span></code></pre>',
     "until found": f'<p hidden="until-found">{SECRET}</p>',
