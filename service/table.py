@@ -199,6 +199,14 @@ TABLE: tuple[Instance, ...] = (
         has_breaker=False,
         reach="direct",
     ),
+    Instance(
+        name="crawl4ai",
+        type="crawl4ai",
+        roles=frozenset({Role.READ}),
+        needs=(Value("CRAWL4AI_TOKEN", "token"),),
+        addresses=(Address("url", "CRAWL4AI_URL", needed=True),),
+        reach="self_hosted",
+    ),
 )
 
 SEARCH: Order = (
@@ -213,4 +221,4 @@ SEARCH: Order = (
     "semantic-scholar",
 )
 IMAGES: Order = ("searxng", "bing-images")
-READ: Order = ("trafilatura", "jina", "firecrawl")
+READ: Order = ("trafilatura", "jina", "crawl4ai", "firecrawl")
