@@ -105,6 +105,8 @@ def decode(body: bytes, content_type: str = "") -> str:
         if body.startswith(mark):
             return body[len(mark) :].decode(codec, "replace")
     declared = _declared(body, content_type)
+    if declared and declared[0].startswith("utf-16"):
+        return body.decode(declared[0], "replace")  # zero bytes were seen, see `_declared`
     if body.isascii():
         return body.decode("ascii") if "iso2022_jp" not in declared else body.decode("iso2022_jp", "replace")
     for codec in ("utf-8", *declared):

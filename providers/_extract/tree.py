@@ -26,12 +26,10 @@ _ATTRIBUTE = re.compile(r"([^\s=>\"'/]++)\s*+(?:=\s*+(\"[^\"]*+\"|'[^']*+'|[^\s>
 _KEPT_ATTRIBUTES = ("id", "class", "style", "hidden", "role", "aria-hidden", "href", "src", "alt", "type")
 _MAX_KEPT_CHARS = 2_000
 
-# Tags that a parser never closes on its own: only they can nest without end.
-_NESTING = "div|span|section|article|main|header|footer|aside|nav|ul|ol|dl|table|blockquote|center|font|b|i|u|em|strong"
-_NESTING += (
-    "|small|big|sub|sup|code|pre|tt|ins|del|s|strike|q|cite|mark|form|fieldset|figure|details|label|abbr|menu|dir"
-)
-_OPEN_OR_CLOSE = re.compile(rf"<(/?)(?:{_NESTING}|[a-z]+-[a-z0-9-]+)(?=[\s/>])[^<>]*+>", re.IGNORECASE)
+# Tags that hold nothing, or that a parser closes on its own: only others can nest without end.
+_CLOSED = "p|li|dt|dd|tr|td|th|thead|tbody|tfoot|option|optgroup|br|hr|img|input|meta|link|wbr|area|base|col|embed|source"
+_CLOSED += "|track|param|html|head|body|a|script|style|title|textarea|template|noscript"
+_OPEN_OR_CLOSE = re.compile(rf"<(/?)(?!(?:{_CLOSED})[\s/>])[a-z][^\s<>/]*+(?=[\s/>])[^<>]*+>", re.IGNORECASE)
 _TOO_DEEP = "boolean(" + "/*" * MAX_DEPTH + ")"
 
 
