@@ -207,6 +207,14 @@ TABLE: tuple[Instance, ...] = (
         addresses=(Address("url", "CRAWL4AI_URL", needed=True),),
         reach="self_hosted",
     ),
+    Instance(
+        name="brightdata",
+        type="brightdata",
+        roles=frozenset({Role.READ}),
+        needs=(Value("BRIGHTDATA_API_KEY", "key"), Value("BRIGHTDATA_ZONE", "zone", "text")),
+        is_retried=False,
+        paid=True,
+    ),
 )
 
 SEARCH: Order = (
@@ -221,4 +229,4 @@ SEARCH: Order = (
     "semantic-scholar",
 )
 IMAGES: Order = ("searxng", "bing-images")
-READ: Order = ("trafilatura", "jina", "crawl4ai", "firecrawl")
+READ: Order = ("trafilatura", "jina", "crawl4ai", "firecrawl", "brightdata")
