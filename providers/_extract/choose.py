@@ -23,6 +23,10 @@ ENOUGH_SHARE = 0.1
 """Share of our own reader's words that trafilatura must have found too for its word to count on where content ends."""
 
 
+MORE_SHARE = 0.6
+FEW_WORDS = 60
+
+
 def choose(outline: Outline, kind: Kind, root: HtmlElement, size: int) -> bytearray:
     """One flag for each block: 1 where it is content. `size` is that of the page as it came, in bytes.
 
@@ -37,7 +41,7 @@ def choose(outline: Outline, kind: Kind, root: HtmlElement, size: int) -> bytear
     theirs = covered(outline, witness_text(root, fast=size > FAST_BYTES or elements > FAST_ELEMENTS))
     if kind in (Kind.ARTICLE, Kind.PRODUCT):
         return _within(outline, mine, theirs)
-    return bytearray(a | b for a, b in zip(mine, theirs, strict=True))
+    return _with_parts_of(outline, mine, theirs)
 
 
 def _within(outline: Outline, mine: bytearray, theirs: bytearray) -> bytearray:
@@ -52,6 +56,15 @@ def _within(outline: Outline, mine: bytearray, theirs: bytearray) -> bytearray:
     keep = bytearray(len(mine))
     keep[both[0] : both[-1] + 1] = mine[both[0] : both[-1] + 1]
     return _with_title(outline, mine, keep)
+
+
+def _with_parts_of(outline: Outline, mine: bytearray, theirs: bytearray) -> bytearray:
+    """Our own choice, and what trafilatura found beside it as long as that is a part and not another page."""
+    words = sum(block.words for block, flag in zip(outline.blocks, mine, strict=True) if flag)
+    more = sum(block.words for block, a, b in zip(outline.blocks, mine, theirs, strict=True) if b and not a)
+    if words >= FEW_WORDS and more > MORE_SHARE * words:
+        return mine
+    return bytearray(a | b for a, b in zip(mine, theirs, strict=True))
 
 
 def _with_title(outline: Outline, mine: bytearray, keep: bytearray) -> bytearray:

@@ -71,6 +71,8 @@ class _Walk:
                     self._close_block()
                     starts[element] = len(self.result.blocks)
                     self._owners.append(element)
+                elif "-" in tag and not self._run:
+                    starts[element] = len(self.result.blocks)
                 elif tag == "a":
                     self._in_link += 1
                     self._links += 1
@@ -83,6 +85,10 @@ class _Walk:
                 self._close_block()
                 self._owners.pop()
                 self.result.spans[element] = (starts.pop(element), len(self.result.blocks))
+            elif element in starts:
+                start = starts.pop(element)
+                if not self._run:
+                    self.result.spans[element] = (start, len(self.result.blocks))
             elif tag == "a":
                 self._in_link -= 1
             if element.tail and element is not root:

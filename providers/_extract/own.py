@@ -55,17 +55,17 @@ _FRAME_NAME = re.compile(
     r"(?:^|[_-])(?:nav(?:bar|igation)?|footer|foot|side-?bar|bread-?crumbs?|crumbs?|cookies?|consent|gdpr|onetrust"
     r"|shar(?:e|ing)|social|related|recommend(?:ed|ations?)?|newsletter|subscri(?:be|ption)|advert(?:isement)?s?|ads?"
     r"|pagination|pager|skip-?link|log-?in|sign-?in|sign-?up|sign-?up-?bar|masthead|top-?bar|disclaimer|comment-?form"
-    r"|reply-?form|respond|minicart|author-?bio|you-?may-?also|read-?next|tag-?cloud|loader|spinner|promo-?bar|announcement-?bar)(?=$|[_-])",
+    r"|reply-?form|respond|minicart|author-?bio|you-?may-?also|read-?next|tag-?cloud|loader|spinner|onebox|link-?preview|guest-?teaser|promo-?bar|announcement-?bar)(?=$|[_-])",
     re.IGNORECASE,
 )
 _SOFT_NAME = re.compile(
-    r"(?:^|[_-])(?:menus?|promo|banner|pop-?up|pop-?over|modal|overlay|tool-?bar|tool-?tip|search(?:form|box|bar)?|toc|table-?of-?contents"
+    r"(?:^|[_-])(?:menus?|promo|banner|pop-?up|pop-?over|modal|overlay|tool-?bar|tool-?tip|search-?(?:form|box|bar|input|field)|toc|table-?of-?contents"
     r"|on-?this-?page|copyright|cart|wishlist|facets?|filters?|trending|popular|upsell|cross-?sell|announcement|install)(?=$|[_-])",
     re.IGNORECASE,
 )
 """Names that also stand on parts with running text; only parts without any are dropped for these."""
 _POST_FRAME = re.compile(
-    r"(?:^|[_-])(?:extras?|badges?|signature|last-?edit(?:ed)?|reactions?|votes?|likes?|karma|reputation|rank|stats?"
+    r"(?:^|[_-])(?:extras?|pairs|author-?pane_info|badges?|signature|last-?edit(?:ed)?|reactions?|votes?|likes?|karma|reputation|rank|stats?"
     r"|post-?(?:count|tools?|footer|actions?|controls?|buttons?|options?)|topic-?(?:tools?|actions?|info|stats?)|location"
     r"|tool-?links?|tagline|flair|user-?title|user-?details|member-?since|joined|quick-?reply|summary-?block|rating"
     r"|moderation|report|locations|infobar|sort)(?=$|[_-])",
@@ -73,7 +73,7 @@ _POST_FRAME = re.compile(
 )
 """What surrounds each post of a thread: counters, ranks, tools; never the author's name."""
 _CONTENT_NAME = re.compile(
-    r"(?:^|[_-])(?:content|main|article|post|entry|body|product|thread|topic|message|results|page|wrapper|container"
+    r"(?:^|[_-])(?:content|main|article|post|entry|body|product|thread|topic|message|results?|page|wrapper|container"
     r"|layout|col|row|grid|section|has|with|no|not|is|without|hide|show)(?=$|[_-])",
     re.IGNORECASE,
 )
@@ -134,15 +134,16 @@ def _is_frame(
     outline: Outline, element: HtmlElement, share: float, link_share: float, mains: set[HtmlElement], kind: Kind
 ) -> bool:
     tag = element.tag
-    if tag == "aside" and kind is Kind.FORUM:
-        return link_share > LINK_SHARE
+    if tag == "aside" and kind is Kind.FORUM and link_share <= LINK_SHARE:
+        tag = "div"  # quotes and authors of posts stand in such
     if tag in _FRAME_TAGS or element.get("role") in _FRAME_ROLES:
         return share < FRAME_SHARE or link_share > LINK_SHARE
     if tag == "header" and not any(ancestor in mains for ancestor in element.iterancestors()):
         return (share < FRAME_SHARE or link_share > LINK_SHARE) and next(element.iter("h1"), None) is None
-    if tag not in _NAMED_TAGS or share >= NAMED_SHARE:
+    is_custom = "-" in tag
+    if share >= NAMED_SHARE or not (is_custom or tag in _NAMED_TAGS):
         return False
-    names = f"{element.get('class') or ''} {element.get('id') or ''}".split()
+    names = f"{element.get('class') or ''} {element.get('id') or ''} {tag if is_custom else ''}".split()
     names = [_CAMEL.sub("-", name) for name in names if _CONTENT_NAME.search(name) is None]
     if any(map(_FRAME_NAME.search, names)):
         return link_share > LINK_SHARE or next(element.iter("h1"), None) is None
@@ -173,10 +174,10 @@ def _drop_repeated(outline: Outline, keep: bytearray) -> None:
         count = counts[block.text]
         if not keep[index] or count < 2 or block.element.tag in _UNREPEATED:
             continue
-        if block.words >= COPY_WORDS:
+        if block.words >= COPY_WORDS and next(block.element.iterancestors("blockquote"), None) is None:
             keep[index] = block.text not in seen
             seen.add(block.text)
-        elif count >= MANY_COPIES and _is_control(block):
+        elif block.words < COPY_WORDS and count >= MANY_COPIES and _is_control(block):
             keep[index] = _names_something(block)
 
 

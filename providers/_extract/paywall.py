@@ -37,7 +37,7 @@ def paywall(root: HtmlElement, meta: dict[str, str], nodes: list[Node]) -> Paywa
     microdata = root.xpath("//*[@itemprop='isAccessibleForFree']")[:20]
     declared = bool(unfree) or tier == "locked"
     declared = declared or any(_is_false(item.get("content") or item.get("href") or item.text) for item in microdata)
-    selectors = [selector for node in unfree for selector in _selectors(node)]
+    selectors = [selector for node in unfree for part in (node, *_parts(node)) for selector in _selectors(part)]
     counts = [string(node.get("wordCount")) for node in nodes]
     return Paywall(
         declared=declared,
@@ -53,6 +53,11 @@ def _is_false(value: object) -> bool:
     if isinstance(value, list):
         return any(map(_is_false, value))
     return value is False or (isinstance(value, str) and value.strip().rsplit("/", 1)[-1].lower() == "false")
+
+
+def _parts(node: Node) -> list[Node]:
+    parts = node.get("hasPart")
+    return [part for part in (parts if isinstance(parts, list) else [parts]) if isinstance(part, dict)]
 
 
 def _selectors(node: Node) -> Iterable[str]:
