@@ -265,3 +265,8 @@ def test_a_piece_within_bytes_holds_twice_in_them_as_json(text: str, start: int,
     assert least <= limit
     assert len(part) <= 1 or 2 * len(json.dumps(part, ensure_ascii=False).encode()) - 4 <= most
     assert within_bytes(text, start, limit, None) == limit
+
+
+def test_a_cut_tears_no_skin_tone_off_a_hand() -> None:
+    assert cut("ab👋🏽 c", 0, 3).text in ("ab", "ab👋🏽")
+    assert cut("👋🏽👋🏽👋🏽", 0, 3).text == "👋🏽"
