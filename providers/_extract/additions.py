@@ -62,7 +62,7 @@ def _written(text: str, base: str) -> str:
         if root is None:
             return ""
         remove_hidden(root)
-        prepare(root)
+        prepare(root, text)
         return to_markdown(root, base)
     paragraphs = (" ".join(part.split()) for part in re.split(r"\n+", text))
     return "\n\n".join(escape_lines(escape(part)) for part in paragraphs if part)

@@ -14,7 +14,13 @@ FORMULA_ATTRIBUTE = "data-formula-of-page"
 
 _RENDERED = "//*[contains(@class, 'katex-html') or contains(@class, 'MathJax_Preview')]"
 _RENDERED += " | //*[starts-with(@class, 'MathJax') and not(.//math) and not(self::script)]"
+_MARKS = ("<math", "<MATH", "math/tex", "MathJax", "katex", "latex", "mwe-math", FORMULA_ATTRIBUTE)
 _STYLE_WRAPPER = re.compile(r"^\{\\(?:displaystyle|textstyle)\s+(.*)\}$", re.DOTALL)
+
+
+def may_hold_formulas(source: str) -> bool:
+    """Whether a walk over the tree is worth its time."""
+    return any(mark in source for mark in _MARKS)
 
 
 def mark_formulas(root: HtmlElement) -> None:

@@ -36,25 +36,26 @@ def html_to_page(document: Document) -> Page:
     """
     page = Page(url=document.url, markdown="", final_url=document.final_url or document.url)
     signals = Signals(wall=wall_by_answer(document), status=document.status)
-    root = parse(decode(document.body, document.content_type))
+    source = decode(document.body, document.content_type)
+    root = parse(source)
     if root is None:
         if signals.wall is None:
             raise Empty("the page has no content")
         return replace(page, signals=signals)
-    return _read(document, page, signals, root)
+    return _read(document, page, signals, root, source)
 
 
-def _read(document: Document, page: Page, signals: Signals, root: HtmlElement) -> Page:
+def _read(document: Document, page: Page, signals: Signals, root: HtmlElement, source: str) -> Page:
     base = base_of(root, page.final_url)
     nodes, meta, blobs = linked_data(root), meta_values(root), blob_texts(root)
     kind = kind_of(root, page.final_url, meta, nodes)
     paid = paywall(root, meta, nodes)
     visible = visible_text(root)
-    wall = signals.wall or wall_in_markup(root, visible)
+    wall = signals.wall or wall_in_markup(root, source, visible)
     shell = is_shell(root, visible)
     remove_hidden(root)
     about = metadata(root, meta, nodes, base)
-    prepare(root)
+    prepare(root, source)
     body = _body(root)
     outlined = outline(body)
     prune(outlined, choose(outlined, kind, root, len(document.body)))

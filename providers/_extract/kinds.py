@@ -61,7 +61,8 @@ _LISTING_URL = re.compile(
 )
 _ARTICLE_URL = re.compile(r"/(?:\d{4}/\d{2}|blog|news|articles?|stor(?:y|ies)|posts?)/[^/]+", re.IGNORECASE)
 _FORUM_GENERATOR = re.compile(
-    r"phpbb|discourse|xenforo|vbulletin|nodebb|vanilla|invision|ips community|flarum|mybb|smf|discuz|fluxbb|khoros|lithium",
+    r"phpbb|discourse|xenforo|vbulletin|nodebb|vanilla|invision|ips community|flarum|mybb|smf|discuz|fluxbb"
+    r"|khoros|lithium",
     re.IGNORECASE,
 )
 _DOCUMENTATION_GENERATOR = re.compile(

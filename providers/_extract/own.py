@@ -133,7 +133,7 @@ def read(outline: Outline, kind: Kind) -> bytearray:
 def _is_frame(
     outline: Outline, element: HtmlElement, share: float, link_share: float, mains: set[HtmlElement], kind: Kind
 ) -> bool:
-    tag = element.tag
+    tag = str(element.tag)
     if tag == "aside" and kind is Kind.FORUM and link_share <= LINK_SHARE:
         tag = "div"  # quotes and authors of posts stand in such
     if tag in _FRAME_TAGS or element.get("role") in _FRAME_ROLES:

@@ -12,7 +12,7 @@ from lxml import etree
 from lxml.html import HtmlElement
 
 from .edit import remove, replace
-from .formulas import FORMULA_ATTRIBUTE, mark_formulas
+from .formulas import FORMULA_ATTRIBUTE, mark_formulas, may_hold_formulas
 from .tags import HEADINGS, NOT_CONTENT
 
 __all__ = ["FORMULA_ATTRIBUTE", "prepare"]
@@ -36,9 +36,10 @@ _SCREEN_READER_ONLY = re.compile(
 _TAB_LABELS = re.compile(r"(?:^|[\s_-])tab(?:bed)?[s_-]*(?:labels?|list|nav|headers?|titles?)(?:$|[\s_-])", re.I)
 
 
-def prepare(root: HtmlElement) -> None:
-    """Change the tree in place. Data in scripts must have been read before."""
-    mark_formulas(root)
+def prepare(root: HtmlElement, source: str | None = None) -> None:
+    """Change the tree in place. Data in scripts must have been read before. `source`: the text it was parsed from."""
+    if source is None or may_hold_formulas(source):
+        mark_formulas(root)
     _shelve_data(root)
     _open_films(root)
     _mark_tasks(root)
@@ -128,7 +129,7 @@ def _drop_line_numbers(root: HtmlElement) -> None:
 def _drop_marks(root: HtmlElement) -> None:
     for element in root.xpath(_EDIT_MARK):
         remove(element)
-    for anchor in list(root.iter("a")):
+    for anchor in root.xpath("//a[contains(@href, '#') or not(@href)]"):
         text = "".join(anchor.itertext()).strip(" \t\n\u200b\u00a0").lower()
         if text in _PERMALINK_TEXT and _is_permalink(anchor, text):
             remove(anchor)

@@ -27,8 +27,8 @@ _KEPT_ATTRIBUTES = ("id", "class", "style", "hidden", "role", "aria-hidden", "hr
 _MAX_KEPT_CHARS = 2_000
 
 # Tags that hold nothing, or that a parser closes on its own: only others can nest without end.
-_CLOSED = "p|li|dt|dd|tr|td|th|thead|tbody|tfoot|option|optgroup|br|hr|img|input|meta|link|wbr|area|base|col|embed|source"
-_CLOSED += "|track|param|html|head|body|a|script|style|title|textarea|template|noscript"
+_CLOSED = "p|li|dt|dd|tr|td|th|thead|tbody|tfoot|option|optgroup|br|hr|img|input|meta|link|wbr|area|base|col|embed"
+_CLOSED += "|source|track|param|html|head|body|a|script|style|title|textarea|template|noscript"
 _OPEN_OR_CLOSE = re.compile(rf"<(/?)(?!(?:{_CLOSED})[\s/>])[a-z][^\s<>/]*+(?=[\s/>])[^<>]*+>", re.IGNORECASE)
 _TOO_DEEP = "boolean(" + "/*" * MAX_DEPTH + ")"
 

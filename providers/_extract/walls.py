@@ -41,17 +41,20 @@ _SOURCE_MARKS = (
 _ELEMENT_MARKS = (
     (
         "cloudflare",
+        "cf-error-",
         "//*[contains(concat(' ', normalize-space(@class), ' '), ' cf-error-code ') or @id='cf-error-details']",
     ),
-    ("akamai", "//*[@id='sec-if-cpt-container']"),
-    ("perimeterx", "//*[@id='px-captcha' and not(self::script or self::style)]"),
-    ("anubis", "//script[@id='anubis_challenge' or @id='anubis_version']"),
+    ("akamai", "sec-if-cpt-container", "//*[@id='sec-if-cpt-container']"),
+    ("perimeterx", "px-captcha", "//*[@id='px-captcha' and not(self::script or self::style)]"),
+    ("anubis", "anubis_", "//script[@id='anubis_challenge' or @id='anubis_version']"),
     (
         "google",
+        "captcha-form",
         "//form[@id='captcha-form'][.//*[contains(@class, 'g-recaptcha')] or @action='index']",
     ),
     (
         "consent",
+        "https://consent.",
         "//form[starts-with(@action, 'https://consent.youtube.com/s') or starts-with(@action, 'https://consent.google.com/s')]",
     ),
 )
@@ -107,10 +110,13 @@ def wall_by_address(url: str) -> str | None:
     return next((name for name, mark in _SOURCE_MARKS if mark.search(address)), None)
 
 
-def wall_in_markup(root: HtmlElement, visible: str) -> str | None:
-    """The wall that stands in a parsed page, scripts still in it. `visible`: the page's text as a person sees it."""
-    for name, path in _ELEMENT_MARKS:
-        if root.xpath(f"boolean({path})"):
+def wall_in_markup(root: HtmlElement, source: str, visible: str) -> str | None:
+    """The wall that stands in a parsed page, scripts still in it.
+
+    `source` is what it was parsed from; `visible`: the page's text as a person sees it.
+    """
+    for name, literal, path in _ELEMENT_MARKS:
+        if literal in source and root.xpath(f"boolean({path})"):
             return name
     for script in root.iter("script"):
         text = (script.text or "")[:MAX_SCRIPT_CHARS]
