@@ -190,6 +190,15 @@ TABLE: tuple[Instance, ...] = (
         patience=2.5,
     ),
     Instance(
+        name="supadata",
+        type="supadata",
+        roles=frozenset({Role.READ}),
+        needs=(Value("SUPADATA_API_KEY", "key"),),
+        is_retried=False,
+        paid=True,
+        final=True,
+    ),
+    Instance(
         name="trafilatura",
         type="trafilatura",
         roles=frozenset({Role.READ, Role.ROBOTS}),
@@ -229,4 +238,4 @@ SEARCH: Order = (
     "semantic-scholar",
 )
 IMAGES: Order = ("searxng", "bing-images")
-READ: Order = ("trafilatura", "jina", "crawl4ai", "firecrawl", "brightdata")
+READ: Order = ("supadata", "trafilatura", "jina", "crawl4ai", "firecrawl", "brightdata")
