@@ -79,7 +79,7 @@ def _styled(root: HtmlElement, rules: list[tuple[_Compound, Style]]) -> Iterator
     styles: dict[HtmlElement, Style] = {element: {} for element in root.xpath(_CANDIDATES)}
     for element, style in _matches(root, rules):
         styles.setdefault(element, {}).update(style)
-    for element in root.xpath("//*[self::font or self::span or self::p or self::div][@color]"):
+    for element in root.xpath("//font[@color]"):
         styles.setdefault(element, {}).setdefault("color", element.get("color"))
     for element, style in styles.items():
         inline = element.get("style")

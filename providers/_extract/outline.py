@@ -71,7 +71,7 @@ class _Walk:
                     self._close_block()
                     starts[element] = len(self.result.blocks)
                     self._owners.append(element)
-                elif "-" in tag and not self._run:
+                elif "-" in str(tag) and not self._run:
                     starts[element] = len(self.result.blocks)
                 elif tag == "a":
                     self._in_link += 1
