@@ -12,6 +12,7 @@ from service.texts import Texts
 
 _SLOWED_DOWN = frozenset({Kind.THROTTLED, Kind.RATE_LIMITED, Kind.BLOCKED, Kind.CIRCUIT_OPEN, Kind.QUOTA_SPENT})
 _UNREACHED = frozenset({Kind.UNAVAILABLE, Kind.TIMEOUT, Kind.DOWN, Kind.LATE})
+_ENGLISH = Texts()
 ROBOTS_DENIED = "robots.txt denied"
 
 
@@ -20,8 +21,9 @@ def reason_line(one: Report | Step, texts: Texts, now: float) -> str:
     if one.reason is None:
         return one.detail or ""
     line = texts.say(f"kind.{one.reason.value}")
-    # What a throttle has to say is the slot, which comes below in the caller's language.
-    if one.detail and one.reason is not Kind.THROTTLED and one.detail.casefold() != line.casefold():
+    # A detail in English may say no more than the kind does, and a throttle's is the slot, which comes below.
+    said = {line.casefold(), _ENGLISH.say(f"kind.{one.reason.value}").casefold()}
+    if one.detail and one.reason is not Kind.THROTTLED and one.detail.casefold() not in said:
         line = f"{line} ({one.detail})"
     if one.retry_at is None or one.retry_at <= now:
         return line

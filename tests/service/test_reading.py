@@ -540,3 +540,12 @@ async def test_an_address_that_only_lost_its_fragment_was_not_redirected() -> No
     answer = await bench.call("read_page", url="https://A.example/#part")
 
     assert "redirects" not in answer.text
+
+
+async def test_a_reason_is_not_said_twice_in_two_languages() -> None:
+    step = Step("jina", "skipped", Kind.NOT_SENT, "not sent to a third party")
+    bench = Bench(FakeBackend(on_read=lambda target: unread(target.url, step)), language="ru")
+
+    answer = await bench.call("read_page", url=URL)
+
+    assert answer.text == "страницу не удалось прочесть: jina: не передано третьей стороне"
