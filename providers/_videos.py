@@ -75,7 +75,7 @@ def transcript(cues: Iterable[Cue]) -> str:
         if not paragraphs or _begins_another(cue.start - paragraphs[-1][0], paragraphs[-1][1][-1], text):
             paragraphs.append((cue.start, []))
         paragraphs[-1][1].append(text)
-    return "\n\n".join(f"[{_clock(start)}] {escape(' '.join(texts))}" for start, texts in paragraphs)
+    return "\n\n".join(f"[{clock(start)}] {escape(' '.join(texts))}" for start, texts in paragraphs)
 
 
 def _begins_another(passed: float, before: str, text: str) -> bool:
@@ -84,7 +84,8 @@ def _begins_another(passed: float, before: str, text: str) -> bool:
     return passed >= PARAGRAPH_MS and before.endswith(_SENTENCE_END)
 
 
-def _clock(milliseconds: float) -> str:
+def clock(milliseconds: float) -> str:
+    """Minutes and seconds, with hours where there are any."""
     minutes, seconds = divmod(int(max(milliseconds, 0)) // 1000, 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"

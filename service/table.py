@@ -128,6 +128,15 @@ TABLE: tuple[Instance, ...] = (
         scrapes=True,
     ),
     Instance(
+        name="brave",
+        type="brave",
+        roles=frozenset({Role.SEARCH, Role.IMAGES}),
+        needs=(Value("BRAVE_API_KEY", "key"),),
+        rate=Rate(1, 1.1),
+        patience=2.5,
+        paid=True,
+    ),
+    Instance(
         name="firecrawl",
         type="firecrawl",
         roles=frozenset({Role.SEARCH, Role.READ}),
@@ -190,6 +199,13 @@ TABLE: tuple[Instance, ...] = (
         patience=2.5,
     ),
     Instance(
+        name="youtube",
+        type="youtube",
+        roles=frozenset({Role.READ}),
+        final=True,
+        reach="direct",
+    ),
+    Instance(
         name="supadata",
         type="supadata",
         roles=frozenset({Role.READ}),
@@ -229,6 +245,7 @@ TABLE: tuple[Instance, ...] = (
 SEARCH: Order = (
     "searxng",
     "duckduckgo",
+    "brave",
     "firecrawl",
     "jina",
     "parallel",
@@ -237,5 +254,5 @@ SEARCH: Order = (
     "openalex",
     "semantic-scholar",
 )
-IMAGES: Order = ("searxng", "bing-images")
-READ: Order = ("supadata", "trafilatura", "jina", "crawl4ai", "firecrawl", "brightdata")
+IMAGES: Order = ("searxng", "bing-images", "brave")
+READ: Order = ("youtube", "supadata", "trafilatura", "jina", "crawl4ai", "firecrawl", "brightdata")
