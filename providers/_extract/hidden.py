@@ -68,7 +68,7 @@ def remove_hidden(root: HtmlElement) -> None:
     panels = _panels(root)
     background = _page_background(root, rules)
     for element, style in _styled(root, rules):
-        if element.getparent() is None or element.tag in _ALWAYS_SEEN or element.get("id") in panels:
+        if element.getparent() is None or element.tag in _ALWAYS_SEEN or _is_panel(element, panels):
             continue
         if _is_hidden(element, style, background) and not _holds_page(element, style):
             remove(element)
@@ -218,6 +218,18 @@ def _panels(root: HtmlElement) -> frozenset[str]:
     controls = (control.get("aria-controls") for control in root.xpath(_CONTROLS) if _is_tab(control))
     anchors = (anchor.get("href")[1:] for anchor in root.xpath(_ANCHORS) if _is_among_tabs(anchor))
     return frozenset((*controls, *anchors))
+
+
+def _is_panel(element: HtmlElement, panels: frozenset[str]) -> bool:
+    """Whether a tab names this element, or the one part that it wraps (libraries fold the wrapper, not the panel)."""
+    for _ in range(4):
+        if element.get("id") in panels:
+            return True
+        parts = [child for child in element if child.tag not in ("style", "script")]
+        if len(parts) != 1 or (element.text or "").strip():
+            return False
+        element = parts[0]
+    return False
 
 
 def _is_tab(control: HtmlElement) -> bool:
