@@ -18,14 +18,6 @@ def remove(element: HtmlElement) -> None:
     parent.remove(element)
 
 
-def replace_with_text(element: HtmlElement, text: str) -> None:
-    """Put text where an element stood."""
-    parent = element.getparent()
-    if parent is not None:
-        _append_before(element, parent, text + (element.tail or ""))
-        parent.remove(element)
-
-
 def replace(element: HtmlElement, new: etree._Element) -> None:
     """Put another element where this one stood; the text after it stays."""
     parent = element.getparent()

@@ -39,21 +39,9 @@ class Outline:
         start, end = self.spans[element]
         return self.words[end] - self.words[start]
 
-    def link_words_in(self, element: HtmlElement) -> int:
-        start, end = self.spans[element]
-        return self.link_words[end] - self.link_words[start]
-
-    def links_in(self, element: HtmlElement) -> int:
-        start, end = self.spans[element]
-        return self.links[end] - self.links[start]
-
-    def text_of(self, element: HtmlElement) -> str:
-        start, end = self.spans[element]
-        return "\n".join(block.text for block in self.blocks[start:end])
-
 
 def outline(root: HtmlElement) -> Outline:
-    """One walk over the tree. Only block-level elements and links have spans."""
+    """One walk over the tree. Block-level elements have spans, and custom ones that stand like such."""
     return _Walk(root).result
 
 

@@ -88,7 +88,8 @@ SHOWN = {
     "tab panel": f"<div role=tab aria-controls=p1>First</div><div id=p1 role=tabpanel hidden>{SECRET}</div>",
     "panel of a tab link": (f'<ul class=tabs><li><a href="#p">A</a></ul><div id=p style="display:none">{SECRET}</div>'),
     "folded part that a button names": (
-        f"<button aria-expanded=false aria-controls=f>Care</button><div style='display:none'><div id=f>{SECRET}</div></div>"
+        "<button aria-expanded=false aria-controls=f>Care</button>"
+        f"<div style='display:none'><div id=f>{SECRET}</div></div>"
     ),
     "declarative shadow root": f"<x-a><template shadowrootmode=open><p>{SECRET}</p></template></x-a>",
     "white on a dark part": f'<div style="background:#000"><p style="color:#fff">{SECRET}</p></div>',
