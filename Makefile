@@ -37,7 +37,7 @@ run: $(VENV)/.installed ## serve /mcp; SERVE="--port 9000" passes options on
 
 # Coverage counts for the whole suite only, so ARGS="tests/actors -k breaker" goes without.
 test: $(VENV)/.developing ## all tests, with coverage; ARGS="..." runs some of them
-	$(BIN)/python -m pytest $(if $(ARGS),$(ARGS),--cov --cov-report=term --cov-fail-under=100)
+	$(BIN)/python -m pytest $(if $(ARGS),$(ARGS),--numprocesses 2 --dist worksteal --cov --cov-report=term --cov-fail-under=100)
 
 check: $(VENV)/.developing ## format, lint, types, import direction, dead code
 	$(BIN)/ruff format --check .
