@@ -136,6 +136,17 @@ TABLE: tuple[Instance, ...] = (
         patience=2.5,
         paid=True,
     ),
+    *(
+        Instance(
+            name=f"tavily-{number}",
+            type="tavily",
+            roles=frozenset({Role.SEARCH, Role.READ}),
+            needs=(Value(f"TAVILY_{number}_API_KEY", "key"),),
+            is_retried=False,
+            paid=True,
+        )
+        for number in (1, 2, 3)
+    ),
     Instance(
         name="firecrawl",
         type="firecrawl",
@@ -242,10 +253,13 @@ TABLE: tuple[Instance, ...] = (
     ),
 )
 
+TAVILY = ("tavily-1", "tavily-2", "tavily-3")
+
 SEARCH: Order = (
     "searxng",
     "duckduckgo",
     "brave",
+    TAVILY,
     "firecrawl",
     "jina",
     "parallel",
@@ -255,4 +269,4 @@ SEARCH: Order = (
     "semantic-scholar",
 )
 IMAGES: Order = ("searxng", "bing-images", "brave")
-READ: Order = ("youtube", "supadata", "trafilatura", "jina", "crawl4ai", "firecrawl", "brightdata")
+READ: Order = ("youtube", "supadata", "trafilatura", "jina", "crawl4ai", TAVILY, "firecrawl", "brightdata")
