@@ -42,6 +42,28 @@ async def test_a_request_cancelled_at_every_step_of_opening_leaves_no_connection
     assert left == []
 
 
+async def test_a_connection_whose_request_was_never_sent_is_closed_though_its_task_is_cancelled(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = []
+
+    async def unsent(self: object, request: httpcore2.Request) -> None:
+        await trio.sleep_forever()
+
+    async def aclose(self: object) -> None:
+        await trio.lowlevel.checkpoint()
+        closed.append(self)
+
+    monkeypatch.setattr(httpcore2.AsyncHTTPConnection, "handle_async_request", unsent)
+    monkeypatch.setattr(httpcore2.AsyncHTTPConnection, "aclose", aclose)
+    connection = pool.create_connection(ORIGIN)
+
+    with trio.move_on_after(0):
+        await connection.handle_async_request(REQUEST)
+
+    assert closed == [connection]
+
+
 async def test_a_connection_that_someone_else_uses_is_left_alone(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
     async def busy(self: object, request: httpcore2.Request) -> httpcore2.Response:
         raise httpcore2.ConnectionNotAvailable
