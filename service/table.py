@@ -196,6 +196,15 @@ TABLE: tuple[Instance, ...] = (
         paid=True,
     ),
     Instance(
+        name="serper",
+        type="serper",
+        roles=frozenset({Role.SEARCH, Role.IMAGES}),
+        needs=(Value("SERPER_API_KEY", "key"),),
+        is_retried=False,
+        paid=True,
+        family=GOOGLE,
+    ),
+    Instance(
         name="openalex",
         type="openalex",
         roles=frozenset({Role.SEARCH}),
@@ -265,8 +274,9 @@ SEARCH: Order = (
     "parallel",
     "octen",
     "youcom",
+    "serper",
     "openalex",
     "semantic-scholar",
 )
-IMAGES: Order = ("searxng", "bing-images", "brave")
+IMAGES: Order = ("searxng", "bing-images", "brave", "serper")
 READ: Order = ("youtube", "supadata", "trafilatura", "jina", "crawl4ai", TAVILY, "firecrawl", "brightdata")
