@@ -17,7 +17,7 @@ from tests.fakenet._faults import Fault
 
 DEADLINE = 10.0
 """No trial may last that long, on a machine with other things to do."""
-PATIENCE = 0.1
+PATIENCE = 0.05
 
 every_case = pytest.mark.parametrize(("name", "case"), PLAYED, ids=case_id)
 VENDORS = [pair for pair in PLAYED if pair[1].table == "vendor"]
