@@ -188,6 +188,14 @@ TABLE: tuple[Instance, ...] = (
         paid=True,
     ),
     Instance(
+        name="linkup",
+        type="linkup",
+        roles=frozenset({Role.SEARCH}),
+        needs=(Value("LINKUP_API_KEY", "key"),),
+        is_retried=False,
+        paid=True,
+    ),
+    Instance(
         name="youcom",
         type="youcom",
         roles=frozenset({Role.SEARCH}),
@@ -273,6 +281,7 @@ SEARCH: Order = (
     "jina",
     "parallel",
     "octen",
+    "linkup",
     "youcom",
     "serper",
     "openalex",
