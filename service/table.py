@@ -213,6 +213,14 @@ TABLE: tuple[Instance, ...] = (
         family=GOOGLE,
     ),
     Instance(
+        name="exa",
+        type="exa",
+        roles=frozenset({Role.SEARCH}),
+        needs=(Value("EXA_API_KEY", "key"),),
+        is_retried=False,
+        paid=True,
+    ),
+    Instance(
         name="openalex",
         type="openalex",
         roles=frozenset({Role.SEARCH}),
@@ -284,6 +292,7 @@ SEARCH: Order = (
     "linkup",
     "youcom",
     "serper",
+    "exa",
     "openalex",
     "semantic-scholar",
 )
