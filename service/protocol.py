@@ -14,6 +14,8 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
 
+from providers._address import MAX_URL_CHARS
+from providers._clean import clean_line
 from service.calling import Answer, Desk, Tool, call_tool
 from service.calls import Calls, Draining, Full, Ticket
 from service.progress import Report, open_progress
@@ -112,7 +114,8 @@ class Service:
             facts = {"ok": ticket.succeeded, **answer.facts}
             return answer
         finally:
-            _log.info(tool.event, **facts, elapsed_ms=round((trio.current_time() - started_at) * 1000))
+            elapsed_ms = round((trio.current_time() - started_at) * 1000)
+            _log.info(tool.event, **{**_asked(tool, given), **facts, "elapsed_ms": elapsed_ms})
 
     async def _safely(self, tool: Tool, given: Mapping[str, Any], report: Report | None) -> Answer:
         """Run the tool; a bug of ours becomes a sentence, and a traceback in the log.
@@ -126,6 +129,16 @@ class Service:
         except Exception:  # noqa: BLE001
             _log.exception("tool_crashed", tool=tool.name)
             return Answer(self._desk.texts.say("internal"), is_error=True, facts={"ok": False})
+
+
+def _asked(tool: Tool, given: Mapping[str, Any]) -> dict[str, str]:
+    """What a call was about, from its unchecked arguments, for the line of one that was refused or given up."""
+    texts = {each.name: given.get(each.name) for each in tool.parameters if each.name in ("query", "url")}
+    return {
+        name: clean_line(text[:MAX_URL_CHARS], limit=MAX_URL_CHARS)
+        for name, text in texts.items()
+        if isinstance(text, str)
+    }
 
 
 def _reporter(context: Context) -> Report | None:

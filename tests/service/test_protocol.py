@@ -151,7 +151,9 @@ async def test_a_call_whose_client_left_is_logged_and_counted() -> None:
             assert bench.calls.statistics()["web_search"].in_flight == 1
             nursery.cancel_scope.cancel()
 
-    assert [(line["event"], line["ok"], line["cancelled"]) for line in lines] == [("web_search", False, True)]
+    assert [(line["event"], line["query"], line["ok"], line["cancelled"]) for line in lines] == [
+        ("web_search", "q", False, True)
+    ]
     assert bench.calls.statistics()["web_search"].in_flight == 0
     assert bench.calls.statistics()["web_search"].failed == 1
 
@@ -200,7 +202,7 @@ async def test_each_call_leaves_one_log_line() -> None:
             "billed": 7,
             **info,
         },
-        {"event": "web_search", "rejected": "query must not be empty", **info, "ok": False},
+        {"event": "web_search", "query": "", "rejected": "query must not be empty", **info, "ok": False},
     ]
 
 
@@ -222,3 +224,18 @@ def test_schemas_are_given_to_the_sdk_by_name() -> None:
     assert schema is not None
     assert schema["required"] == ["url"]
     assert service.schema_of("nope") is None
+
+
+async def test_a_refused_call_is_logged_with_what_it_asked_for_cleaned() -> None:
+    bench = Bench()
+
+    with capture_logs() as lines:
+        await bench.call("read_page", url="ftp://a.example/\x1b[31m\u202e" + "x" * 5000)
+        await bench.call("read_page", url=7)
+        await bench.call("web_search", query="q", url="https://a.example/")
+
+    assert lines[0]["url"].startswith("ftp://a.example/")
+    assert len(lines[0]["url"]) <= 2048
+    assert lines[0]["url"].isprintable()
+    assert "url" not in lines[1]
+    assert (lines[2]["query"], "url" in lines[2]) == ("q", False)
