@@ -172,6 +172,13 @@ TABLE: tuple[Instance, ...] = (
         family=GOOGLE,
     ),
     Instance(
+        name="xmlriver",
+        type="xmlriver",
+        roles=frozenset({Role.SEARCH}),
+        needs=(Value("XMLRIVER_USER_ID", "user"), Value("XMLRIVER_API_KEY", "key")),
+        paid=True,
+    ),
+    Instance(
         name="parallel",
         type="parallel",
         roles=frozenset({Role.SEARCH}),
@@ -287,6 +294,7 @@ SEARCH: Order = (
     TAVILY,
     "firecrawl",
     "jina",
+    "xmlriver",
     "parallel",
     "octen",
     "linkup",
