@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
-from providers._contract import Malformed
+from providers._contract import Hit, Image, Malformed
 from providers._errors import parsing
 
 MAX_JSON_BYTES = 5 * 1024 * 1024
+MAX_ITEMS = 200
+"""Most hits of one large answer. Nobody asks for so many, and each costs the event loop 13 microseconds to receive."""
 
 T = TypeVar("T")
 
@@ -20,6 +22,14 @@ def digest_now(body: bytes, parse: Callable[[Any], T]) -> T:
     value = read_json(body)
     with parsing():
         return parse(value)
+
+
+def digest_apart(body: bytes, parse: Callable[[Any], T]) -> T:
+    """`digest_now` in a worker process: of hits and pictures only the first MAX_ITEMS make the way back."""
+    value = digest_now(body, parse)
+    if isinstance(value, tuple) and isinstance(next(iter(value), None), Hit | Image):
+        return cast("T", value[:MAX_ITEMS])
+    return value
 
 
 def read_json(body: bytes) -> Any:

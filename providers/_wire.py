@@ -21,7 +21,7 @@ from providers import _workers
 from providers._contract import Malformed, TooHeavy, TooLarge
 from providers._errors import parsing, translating
 from providers._fetch import fetch_page
-from providers._json import MAX_JSON_BYTES, digest_now
+from providers._json import MAX_JSON_BYTES, digest_apart, digest_now
 from providers._status import Rule, raise_for_status
 
 __all__ = [
@@ -118,7 +118,7 @@ async def digest(body: bytes, parse: Callable[[Json], T]) -> T:
     if len(body) < INLINE_BYTES:
         return digest_now(body, parse)
     try:
-        return await _workers.run(digest_now, body, parse)
+        return await _workers.run(digest_apart, body, parse)
     except (TooHeavy, TooLarge) as error:
         raise Malformed("answer too heavy") from error
 

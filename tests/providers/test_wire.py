@@ -12,6 +12,7 @@ import trio
 
 from providers import _wire
 from providers._contract import (
+    Hit,
     Malformed,
     ProviderError,
     QuotaSpent,
@@ -23,6 +24,7 @@ from providers._contract import (
 )
 from providers._json import read_json
 from providers._wire import Rule, ask, digest, get_json, parsing, post_json, translating
+from providers._workers import inline_workers
 
 URL = "https://api.example.com/v1/search"
 Handler = Callable[[httpx.Request], httpx.Response]
@@ -156,6 +158,15 @@ async def test_a_large_answer_is_digested_in_a_worker(monkeypatch: pytest.Monkey
 
     assert len(await digest(body_of(1_000_000), titles)) == 8695
     assert len(jobs) == 1
+
+
+def hits(value: Any) -> tuple[Hit, ...]:
+    return tuple(Hit("http://a.example/", item["title"]) for item in value["items"])
+
+
+async def test_of_a_large_answer_no_more_hits_come_back_than_anybody_asks_for() -> None:
+    with inline_workers():
+        assert len(await digest(body_of(1_000_000), hits)) == 200
 
 
 @pytest.mark.parametrize("error", [TooHeavy("killed"), TooLarge("reply")])
