@@ -258,6 +258,19 @@ TABLE: tuple[Instance, ...] = (
         final=True,
     ),
     Instance(
+        name="scholarly",
+        type="scholarly",
+        roles=frozenset({Role.READ}),
+        options=(Value("UNPAYWALL_EMAIL", "email", "text"), Value("MAX_BODY_BYTES", "max_body_bytes", "setting")),
+        addresses=(
+            Address("arxiv_url", "ARXIV_BASE_URL"),
+            Address("unpaywall_url", "UNPAYWALL_BASE_URL"),
+            Address("europepmc_url", "EUROPEPMC_BASE_URL"),
+        ),
+        base_field=None,
+        reach="direct",
+    ),
+    Instance(
         name="trafilatura",
         type="trafilatura",
         roles=frozenset({Role.READ, Role.ROBOTS}),
@@ -305,4 +318,4 @@ SEARCH: Order = (
     "semantic-scholar",
 )
 IMAGES: Order = ("searxng", "bing-images", "brave", "serper")
-READ: Order = ("youtube", "supadata", "trafilatura", "jina", "crawl4ai", TAVILY, "firecrawl", "brightdata")
+READ: Order = ("youtube", "supadata", "scholarly", "trafilatura", "jina", "crawl4ai", "firecrawl", "brightdata")

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from providers._contract import Document, Page
 
-__all__ = ["extract", "to_page"]
+__all__ = ["article_to_page", "extract", "to_page"]
 
 
 async def extract(document: Document) -> Page:
@@ -44,3 +44,10 @@ def to_page(document: Document) -> Page:
     from .dispatch import dispatch
 
     return dispatch(document)
+
+
+def article_to_page(document: Document) -> Page:
+    """The page of a journal's article in JATS. Pure and for a worker; raises Empty where the full text is not in it."""
+    from .jats import jats_to_page
+
+    return jats_to_page(document)
