@@ -318,4 +318,14 @@ SEARCH: Order = (
     "semantic-scholar",
 )
 IMAGES: Order = ("searxng", "bing-images", "brave", "serper")
-READ: Order = ("youtube", "supadata", "scholarly", "trafilatura", "jina", "crawl4ai", "firecrawl", "brightdata")
+READ: Order = (
+    "youtube",
+    "supadata",
+    "scholarly",
+    "trafilatura",
+    "jina",
+    "crawl4ai",
+    TAVILY,
+    "firecrawl",
+    "brightdata",
+)
