@@ -1,4 +1,4 @@
-"""The longest stall of the event loop under the load of issue 3: `python -m tests.soak.stalls [READS]`.
+"""The longest stall of the event loop under the load of issue 3: `python -m tests.soak.stalls [SIZE]`.
 
 A server in a process of its own (see `ticking`); here the fake internet and the clients. While ordinary pages are read
 at once, a long PDF and a page of very many attributes are extracted, one read has 1,000,000 characters, one vendor
@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,6 @@ from tests.fakenet import Answer, Fakenet, Request, open_fakenet
 
 PAGE_CHARS = 1_000_000
 ANSWER_BYTES = 5_000_000 - 10_000
-USUAL_SECONDS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +37,7 @@ class Size:
     reads: int = 200
     pdf_pages: int = 300
     attributes: int = 50_000
+    usual_seconds: float = 3.0
 
 
 def furnish(net: Fakenet, size: Size) -> None:
@@ -86,7 +86,7 @@ async def under_load(process: trio.Process, net: Fakenet, port: int, size: Size)
     # Each reader has its own worker process, client and code path; none of their first times is the matter here.
     await burst(port, Call("read_page", {"url": f"{web}/article/warm/1"}), 8)
     search = partial(load, port, Call("web_search", {"query": "usual"}), connections=2, rate=20)
-    usual = await search(seconds=USUAL_SECONDS)
+    usual = await search(seconds=size.usual_seconds)
     began = time.time()
     found = await everything(port, web, size, search)
     ended = time.time()
@@ -144,11 +144,12 @@ async def everything(port: int, web: str, size: Size, search: Any) -> dict[str, 
 def report(
     usual: Figures, found: Mapping[str, Figures], ticks: Mapping[str, Any], began: float, ended: float
 ) -> dict[str, Any]:
-    late = sorted((lateness for at, lateness in ticks["late"] if began <= at <= ended), reverse=True)
+    late = sorted(((wall, cpu) for at, wall, cpu in ticks["late"] if began <= at <= ended), reverse=True)
     steps = [step for step in ticks["steps"] if began <= step[2] <= ended]
     return {
-        "stall_ms": ms(late[0]) if late else 0.0,
-        "late_ticks_ms": [ms(lateness) for lateness in late[:8]],
+        "stall_ms": ms(max((wall for wall, _ in late), default=0.0)),
+        "stall_cpu_ms": ms(max((cpu for _, cpu in late), default=0.0)),
+        "late_ticks_ms": [(ms(wall), ms(cpu)) for wall, cpu in late[:8]],
         "steps": [{"wall_ms": ms(wall), "cpu_ms": ms(cpu), "task": task} for wall, cpu, _, task in steps],
         "load_s": round(ended - began, 2),
         "search_p50_ms": {"usual": ms(usual.quantile(0.5)), "under load": ms(found["searches"].quantile(0.5))},
@@ -165,7 +166,7 @@ def ms(seconds: float) -> float:
 
 def run(size: Size) -> dict[str, Any]:
     """The figures of one run in a process of its own, whose garbage and threads are nobody else's."""
-    command = [sys.executable, "-m", "tests.soak.stalls", *map(str, (size.reads, size.pdf_pages, size.attributes))]
+    command = [sys.executable, "-m", "tests.soak.stalls", json.dumps(asdict(size))]
     done = subprocess.run(
         command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=300
     )
@@ -175,4 +176,4 @@ def run(size: Size) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(trio.run(measure, Size(*map(int, sys.argv[1:]))), indent=1))
+    print(json.dumps(trio.run(measure, Size(**json.loads(sys.argv[1] if sys.argv[1:] else "{}"))), indent=1))

@@ -52,19 +52,19 @@ def where(task: trio.lowlevel.Task) -> str:
     return " > ".join([task.name, *frames[-6:]])
 
 
-async def tick(late: list[tuple[float, float]]) -> None:
-    """Note the ticks that come late, as (Unix time, seconds), until cancelled."""
+async def tick(late: list[tuple[float, float, float]]) -> None:
+    """Note the ticks that come late, as (Unix time, seconds, seconds of CPU that the loop used of them)."""
     while True:
-        due = time.perf_counter() + TICK_SECONDS
+        due, cpu = time.perf_counter() + TICK_SECONDS, time.thread_time()
         await trio.sleep(TICK_SECONDS)
         lateness = time.perf_counter() - due
         if lateness >= LATE_SECONDS:
-            late.append((time.time(), round(lateness, 4)))
+            late.append((time.time(), round(lateness, 4), round(min(lateness, time.thread_time() - cpu), 4)))
 
 
 async def run() -> None:
     settings = load_settings(os.environ)
-    late: list[tuple[float, float]] = []
+    late: list[tuple[float, float, float]] = []
     steps = Steps()
     trio.lowlevel.add_instrument(steps)
     async with trio.open_nursery() as nursery, open_runtime(settings) as runtime:
