@@ -30,14 +30,17 @@ def failure(status: int, code: str, **meta: Any) -> Answer:
 class Brave:
     """Handler of both endpoints.
 
-    key: the one that is good, None for any. quota: calls left this month. too_fast: the limit per second is reached.
+    key: the one that is good, None for any. quota: calls left this month. pause: seconds that must lie between two
+    requests (section 4: a second on the legacy free plan). trips: how many came sooner.
     """
 
     def __init__(self, world: World) -> None:
         self._world = world
         self.key: str | None = None
         self.quota = 2000
-        self.too_fast = False
+        self.pause = 0.0
+        self.trips = 0
+        self._asked_at = float("-inf")
 
     def __call__(self, request: Request) -> Answer:
         given = request.header("x-subscription-token")
@@ -47,13 +50,19 @@ class Brave:
             return failure(404, "NOT_FOUND")
         if self.quota <= 0:
             return failure(429, "RATE_LIMITED", plan="Free", rate_limit=1, quota_limit=2000, quota_current=2000)
-        if self.too_fast:
+        if self._is_too_fast(request.at):
             return failure(429, "RATE_LIMITED", plan="Free", rate_limit=1, quota_limit=2000, quota_current=20)
         is_web, fields = "/web/" in request.path, request.query
         if (wrong := _wrong(fields, is_web)) is not None:
             return failure(422, "VALIDATION", errors=[{"loc": ["query", wrong], "msg": "not allowed"}])
         self.quota -= 1
         return self._web(fields) if is_web else self._images(fields)
+
+    def _is_too_fast(self, now: float) -> bool:
+        is_too_fast = now - self._asked_at < self.pause
+        self.trips += is_too_fast
+        self._asked_at = now
+        return is_too_fast
 
     def _web(self, fields: Mapping[str, str]) -> Answer:
         """Section 2: `web` is missing where nothing matched."""
