@@ -59,11 +59,17 @@ def plain(url: str, body: bytes) -> str:
     return trafilatura.extract(body, url=url, output_format="markdown") or ""
 
 
-def compare(readers: dict[str, Callable[[str, bytes], str]]) -> tuple[dict[str, Scores], dict[str, list[float]]]:
-    """Scores by reader and page, and seconds of CPU by reader and page; readers take turns on each page."""
+def compare(
+    readers: dict[str, Callable[[str, bytes], str]], *, every: int = 1
+) -> tuple[dict[str, Scores], dict[str, list[float]]]:
+    """Scores by reader and page, and seconds of CPU by reader and page; readers take turns on each page.
+
+    `every`: read each nth page only.
+    """
     scorer = load_scorer()
-    labels = scorer.load_labels(CORPUS)
-    pages = load_pages()
+    pages = load_pages()[::every]
+    names = {name for name, _, _ in pages}
+    labels = {name: label for name, label in scorer.load_labels(CORPUS).items() if name in names}
     texts: dict[str, dict[str, str]] = {name: {} for name in readers}
     seconds: dict[str, list[float]] = {name: [] for name in readers}
     for read in readers.values():

@@ -26,6 +26,7 @@ FLOORS = {
     "service": 0.885,
     "all": 0.867,
 }
+EVERY_FOURTH = 0.885
 
 
 def load_bench():  # type: ignore[no-untyped-def]
@@ -36,6 +37,16 @@ def load_bench():  # type: ignore[no-untyped-def]
 
 
 @needs_corpus
+def test_quality_on_every_fourth_labelled_page_is_kept() -> None:
+    bench = load_bench()
+
+    scores, _ = bench.compare({"ours": bench.ours}, every=4)
+
+    assert bench.by_kind(scores["ours"])["all"][2] >= EVERY_FOURTH
+
+
+@needs_corpus
+@pytest.mark.soak
 def test_quality_on_the_labelled_pages_is_kept_for_every_kind() -> None:
     bench = load_bench()
 
