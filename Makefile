@@ -50,7 +50,7 @@ check: $(VENV)/.developing ## format, lint, types, import direction, dead code
 
 bench: $(VENV)/.developing ## figures beside a bare server and a bare extractor
 	$(BIN)/python -m tests.bench.latency
-	@if [ -d $(CORPUS) ]; then $(BIN)/python -m tests.bench.corpus $(CORPUS); fi
+	@if [ -d $(CORPUS) ]; then $(BIN)/python -m tests.bench.extraction; $(BIN)/python -m tests.bench.corpus $(CORPUS); fi
 
 soak: $(VENV)/.developing ## the long tests
 	$(BIN)/python -m pytest -m soak $(ARGS)
