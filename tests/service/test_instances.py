@@ -110,7 +110,10 @@ def test_every_variable_of_an_instance_stands_in_the_example_file() -> None:
 def test_an_empty_environment_searches_with_duckduckgo_and_reads_locally() -> None:
     configured = build(settings())
 
-    assert (configured.orders.search, configured.orders.read) == (("duckduckgo",), ("youtube", "scholarly", "trafilatura", "jina"))
+    assert (configured.orders.search, configured.orders.read) == (
+        ("duckduckgo",),
+        ("youtube", "scholarly", "trafilatura", "jina"),
+    )
     assert configured.orders.images == ("bing-images",)
     assert configured.orders.rerank is None
     assert configured.unconfigured["searxng"] == ("SEARXNG_URL",)
