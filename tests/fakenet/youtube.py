@@ -11,7 +11,7 @@ from tests.fakenet._http import Answer, Request, as_json, as_text
 from tests.fakenet._vendor import Case
 from tests.fakenet._world import SENTENCES, World
 
-GONE, SILENT, BOT = "ggggggggggg", "sssssssssss", "bbbbbbbbbbb"
+GONE, SILENT, BOT = "ggggggggggg", "sssssssssss", "ccccccccccc"
 """Ids of a video that was removed, of one without captions, and of one that asks to sign in."""
 OLDEST = (20, 0, 0)
 
