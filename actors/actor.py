@@ -24,6 +24,7 @@ from actors.policy import POLICY, Fault, Rule
 from actors.quota import Counts
 from actors.ref import Ref
 from actors.restarts import RetryBudget, described, innermost
+from actors.units import unit_of_work
 from providers import _sanitise
 from providers._contract import (
     Evidence,
@@ -247,7 +248,8 @@ class Actor:
 
     async def _ask_provider(self, job: Job) -> Any:
         method, expected = METHODS[type(job)]
-        value = await getattr(self._row.provider, method)(job, self._client)
+        with unit_of_work():
+            value = await getattr(self._row.provider, method)(job, self._client)
         if not isinstance(value, expected):
             raise TypeError(f"{method} returned {type(value).__name__}")
         return await _sanitise.sanitise(value)

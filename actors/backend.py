@@ -19,6 +19,7 @@ import trio
 
 from actors.guard import NOT_ALLOWED, Guard, Pair
 from actors.proxies import Proxy, ProxyFailed, shake_hands
+from actors.units import current_unit
 from providers._contract import ProviderError, Refused, Unavailable
 
 CONNECT_TIMEOUT = 10.0  # for all addresses together, and again for the TLS handshake
@@ -30,7 +31,7 @@ MAX_TRIES = 4
 HEAD_READ_BYTES = 16 * 1024
 MAX_HEAD_BYTES = 200 * 1024
 
-_TLS_REASONS = {
+TLS_REASONS = {
     9: "certificate not valid yet",
     10: "certificate has expired",
     18: "self-signed certificate",
@@ -98,14 +99,28 @@ class Backend(httpcore2.AsyncNetworkBackend):
     ) -> httpcore2.AsyncNetworkStream:
         demand_deadline()
         try:
-            targets = await self._targets(host, port)
+            targets = await self.targets(host, port)
             with trio.move_on_after(CONNECT_TIMEOUT):
                 return Stream(await self._connect(targets, host, port))
             raise Unavailable(f"{self._place()}no connection within {CONNECT_TIMEOUT:g} s", retry=False)
         except ProxyFailed as error:
-            raise Stopped(Unavailable(f"proxy: {error.reason}", retry=False)) from error
+            raise Stopped(self.proxy_failure(error)) from error
         except ProviderError as error:
             raise Stopped(error) from error
+
+    @property
+    def proxy(self) -> Proxy | None:
+        """The proxy, logged in for the unit of work that asks."""
+        return None if self._proxy is None else self._proxy.for_session(current_unit().session)
+
+    @property
+    def rotates(self) -> bool:
+        """Whether each unit of work leaves by an exit of its own."""
+        return self._proxy is not None and self._proxy.rotates
+
+    def proxy_failure(self, error: ProxyFailed) -> Unavailable:
+        """A second try is worth it only where it leaves the proxy by another exit."""
+        return Unavailable(f"proxy: {error.reason}", retry=self.rotates)
 
     def _place(self) -> str:
         return "" if self._proxy is None else "proxy: "
@@ -121,7 +136,7 @@ class Backend(httpcore2.AsyncNetworkBackend):
     async def sleep(self, seconds: float) -> None:
         await trio.sleep(seconds)
 
-    async def _targets(self, host: str, port: int) -> Sequence[str]:
+    async def targets(self, host: str, port: int) -> Sequence[str]:
         """What may be connected to, best first: checked addresses, or the name where a proxy is to resolve it."""
         is_exempt = (host, port) in self._exempt
         if self._proxy is not None and self._names_to_proxy:
@@ -129,15 +144,15 @@ class Backend(httpcore2.AsyncNetworkBackend):
                 self._guard.check_name(host, port)
             return (host,)
         look_up = self._guard.look_up if is_exempt else self._guard.addresses
-        return _by_turns(await look_up(host, port))[:MAX_TRIES]
+        return by_turns(await look_up(host, port))[:MAX_TRIES]
 
     async def _connect(self, targets: Sequence[str], host: str, port: int) -> trio.abc.Stream:
-        if self._proxy is None:
+        proxy = self.proxy
+        if proxy is None:
             stream = await _first_of(targets, lambda address: self._guard.dial(address, port))
             await self._refuse_ourselves(stream, host, port)
             return stream
-        proxy = self._proxy
-        way = _by_turns(await self._look_up_proxy(proxy))[:MAX_TRIES]
+        way = by_turns(await self.look_up_proxy(proxy))[:MAX_TRIES]
         return await _first_of(targets, lambda target: self._through(proxy, way, target, port))
 
     async def _refuse_ourselves(self, stream: trio.abc.Stream, host: str, port: int) -> None:
@@ -145,7 +160,13 @@ class Backend(httpcore2.AsyncNetworkBackend):
             await trio.aclose_forcefully(stream)
             raise Refused(NOT_ALLOWED)
 
-    async def _look_up_proxy(self, proxy: Proxy) -> Sequence[str]:
+    def refuse_ourselves(self, host: str, port: int, addresses: Sequence[str]) -> None:
+        """Raise Refused if one of the addresses is this service, before anything is sent there."""
+        if (host, port) not in self._exempt and any(self._guard.is_home(address, port) for address in addresses):
+            raise Refused(NOT_ALLOWED)
+
+    async def look_up_proxy(self, proxy: Proxy) -> Sequence[str]:
+        """The addresses of a proxy. Raises ProxyFailed where it has none."""
         try:
             return await self._guard.look_up(proxy.host, proxy.port)
         except Unavailable as error:
@@ -164,7 +185,7 @@ class Backend(httpcore2.AsyncNetworkBackend):
         return stream
 
 
-def _by_turns(addresses: Sequence[str]) -> list[str]:
+def by_turns(addresses: Sequence[str]) -> list[str]:
     """The addresses with their families alternating, so that one broken family costs one try only."""
     first_is_v6 = ":" in addresses[0]
     first = [ip for ip in addresses if (":" in ip) == first_is_v6]
@@ -277,7 +298,7 @@ class Stream(httpcore2.AsyncNetworkStream):
 def _tls_failure(cause: BaseException | None) -> Unavailable:
     """The reason in our own words: the library's names the certificate, or the address that was connected to."""
     if isinstance(cause, ssl.SSLCertVerificationError):
-        return Unavailable(f"tls: {_TLS_REASONS.get(cause.verify_code, 'certificate not accepted')}", retry=False)
+        return Unavailable(f"tls: {TLS_REASONS.get(cause.verify_code, 'certificate not accepted')}", retry=False)
     if isinstance(cause, ssl.SSLError) and not isinstance(cause, ssl.SSLEOFError):
         reason = str(cause.reason or "handshake failed").replace("_", " ").lower()
         return Unavailable(f"tls: {reason}", retry=False)

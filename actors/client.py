@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 
 from actors.backend import Backend
+from actors.bodies import BodyBudget
 from actors.guard import Guard
 from actors.pool import Pool
 from actors.proxies import Proxy
@@ -37,11 +38,10 @@ async def open_client(row: Row, guard: Guard, ssl_context: ssl.SSLContext) -> As
     It follows no redirect, keeps no cookie, and has no time-out of its own: every request lies in a scope with a
     deadline. Raises ValueError for a proxy's address that cannot be read.
     """
-    proxy = Proxy.parse(row.proxy) if row.proxy else None
+    proxy = Proxy.parse(row.proxy, rotates=row.proxy_sessions) if row.proxy else None
     vendor = Backend(guard, exempt=row.exempt, proxy=proxy, names_to_proxy=True)
     caller = Backend(guard, proxy=proxy)
-    vendor_pool, caller_pool = (Pool(backend, ssl_context, workers=row.workers) for backend in (vendor, caller))
-    transport = Transport(vendor_pool, caller_pool, guard.bodies)
+    transport = _transport(row, vendor, caller, guard.bodies, ssl_context)
     async with httpx.AsyncClient(
         transport=transport,
         headers={"accept-encoding": "gzip, deflate"},
@@ -51,6 +51,26 @@ async def open_client(row: Row, guard: Guard, ssl_context: ssl.SSLContext) -> As
         timeout=None,  # noqa: S113 - the deadline is a scope, and the transport demands one
     ) as client:
         yield client
+
+
+def _transport(
+    row: Row, vendor: Backend, caller: Backend, bodies: BodyBudget, ssl_context: ssl.SSLContext
+) -> httpx.AsyncBaseTransport:
+    if row.impersonate:
+        # 40 MB of library, loaded where an instance uses it.
+        from actors.impersonating import ImpersonatingTransport, authorities_of
+        from actors.profiles import known_profiles
+
+        return ImpersonatingTransport(
+            vendor,
+            caller,
+            bodies,
+            profiles=known_profiles(),
+            authorities=authorities_of(ssl_context),
+            threads=row.workers,
+        )
+    vendor_pool, caller_pool = (Pool(each, ssl_context, workers=row.workers) for each in (vendor, caller))
+    return Transport(vendor_pool, caller_pool, bodies)
 
 
 class _NoCookies(CookieJar):

@@ -144,6 +144,21 @@ class Guard:
             return False
         return bool(stream.socket.getsockname()[0] == stream.socket.getpeername()[0])
 
+    def is_home(self, address: str, port: int) -> bool:
+        """Whether a connection to an address would end at this machine, on a port of this service.
+
+        Asks the routing table and sends nothing: the end of a datagram socket that leads there has the same address.
+        """
+        if all(port != own_port for _, own_port in self._own):
+            return False
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            try:
+                probe.connect((address, port))
+            except OSError:
+                return False
+            return bool(probe.getsockname()[0] == probe.getpeername()[0])
+
     async def look_up(self, host: str, port: int) -> tuple[str, ...]:
         """The addresses of a host, unchecked: for hosts that the operator named. Raises Unavailable."""
         if is_literal(host):

@@ -18,6 +18,7 @@ class Pool(httpcore2.AsyncConnectionPool):
     """HTTP/1.1 connections through one backend, at least `MAX_CONNECTIONS`; idle ones are kept for `IDLE_SECONDS`.
 
     `workers` have a connection each where they are more: what bounds an actor is its workers, not its sockets.
+    Behind a rotating proxy none is kept: a connection leaves by the exit of the unit of work it was opened for.
     """
 
     def __init__(self, backend: Backend, ssl_context: ssl.SSLContext, *, workers: int = 0) -> None:
@@ -25,7 +26,7 @@ class Pool(httpcore2.AsyncConnectionPool):
             ssl_context=ssl_context,
             network_backend=backend,
             max_connections=max(MAX_CONNECTIONS, workers),
-            max_keepalive_connections=MAX_IDLE_CONNECTIONS,
+            max_keepalive_connections=0 if backend.rotates else MAX_IDLE_CONNECTIONS,
             keepalive_expiry=IDLE_SECONDS,
         )
         self._backend = backend

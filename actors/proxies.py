@@ -8,7 +8,7 @@ it came in one piece, so the handshakes are ours.
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Literal
 
@@ -19,8 +19,9 @@ from providers._address import InvalidUrl, NotAllowed, check_host, is_literal
 
 _DEFAULT_PORTS = {"http": 80, "socks5": 1080, "socks5h": 1080}
 _MAX_ANSWER_BYTES = 16 * 1024
+MOST_SESSION_CHARS = 40  # what `for_session` may add to a user name
 
-_SOCKS_REPLIES = {
+SOCKS_REPLIES = {
     1: "general failure",
     2: "not allowed by its rules",
     3: "network unreachable",
@@ -30,7 +31,8 @@ _SOCKS_REPLIES = {
     7: "command not supported",
     8: "address type not supported",
 }
-_NOT_THE_TARGET = frozenset({2, 7})
+NOT_THE_TARGET = frozenset({2, 7})
+TRIED_STATUSES = frozenset({502, 503, 504})  # the proxy answered CONNECT so: it tried
 
 
 class ProxyFailed(Exception):
@@ -44,15 +46,19 @@ class ProxyFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """An operator's proxy. `login` is user and password where the proxy asks for them."""
+    """An operator's proxy. `login` is user and password where the proxy asks for them.
+
+    rotates: the user name takes the id of a session, and each session leaves the proxy by an exit of its own.
+    """
 
     scheme: Literal["http", "socks5"]
     host: str
     port: int
     login: tuple[bytes, bytes] | None = field(default=None, repr=False)
+    rotates: bool = False
 
     @classmethod
-    def parse(cls, url: str) -> Proxy:
+    def parse(cls, url: str, *, rotates: bool = False) -> Proxy:
         """Read `http://`, `socks5://` or `socks5h://` with optional user and password. Raises ValueError.
 
         Both SOCKS spellings mean the same here: the proxy resolves the names it is given.
@@ -66,14 +72,23 @@ class Proxy:
         if parsed.scheme not in _DEFAULT_PORTS:
             raise ValueError("a proxy's address begins with http://, socks5:// or socks5h://")
         user, password = parsed.username.encode(), parsed.password.encode()
-        if len(user) > 255 or len(password) > 255:
-            raise ValueError("a proxy's user and password have at most 255 bytes each")
+        longest = 255 - (MOST_SESSION_CHARS if rotates else 0)
+        if len(user) > longest or len(password) > 255:
+            raise ValueError(f"a proxy's user has at most {longest} bytes, its password at most 255")
         return cls(
             "http" if parsed.scheme == "http" else "socks5",
             host,
             _DEFAULT_PORTS[parsed.scheme] if parsed.port is None else parsed.port,
             (user, password) if user or password else None,
+            rotates,
         )
+
+    def for_session(self, session: str) -> Proxy:
+        """The same proxy, logged in for one session where it rotates: `LOGIN-session-ID`."""
+        if not self.rotates or self.login is None:
+            return self
+        user, password = self.login
+        return replace(self, login=(user + f"-session-{session}".encode("ascii"), password))
 
 
 async def shake_hands(stream: trio.abc.Stream, proxy: Proxy, host: str, port: int) -> None:
@@ -99,7 +114,7 @@ async def _connect(stream: trio.abc.Stream, proxy: Proxy, host: str, port: int) 
     status = _status(await _read_head(stream))
     if status == 407:
         raise ProxyFailed("login refused")
-    if status in (502, 503, 504):
+    if status in TRIED_STATUSES:
         raise ProxyFailed(f"answered {status}", about_target=True)
     if not 200 <= status < 300:
         raise ProxyFailed(f"answered {status}")
@@ -139,8 +154,8 @@ async def _socks5(stream: trio.abc.Stream, proxy: Proxy, host: str, port: int) -
     await stream.send_all(b"\x05\x01\x00" + _socks_target(host) + port.to_bytes(2, "big"))
     _, reply, _, kind = await _read_exactly(stream, 4)
     if reply != 0:
-        reason = _SOCKS_REPLIES.get(reply, "unknown failure")
-        raise ProxyFailed(reason, about_target=reply not in _NOT_THE_TARGET)
+        reason = SOCKS_REPLIES.get(reply, "unknown failure")
+        raise ProxyFailed(reason, about_target=reply not in NOT_THE_TARGET)
     await _skip_bound_address(stream, kind)
 
 

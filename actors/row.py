@@ -40,7 +40,8 @@ class Row:
     in fusion. final: when every final reader that accepted a target has failed, the walk ends. reach: where a
     target's address goes: `direct` from here, to a `third_party`, or to a reader of the operator's own. exempt: the
     (host, port) pairs of the operator's own base URLs, which the address guard lets through for the vendor client.
-    secrets: the values to be redacted everywhere.
+    proxy_sessions: the proxy rotates, so each unit of work logs in with a session of its own. impersonate: its
+    requests look like a browser's. secrets: the values to be redacted everywhere.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Row:
     final: bool = False
     reach: Reach = "third_party"
     proxy: str | None = field(default=None, repr=False)
+    proxy_sessions: bool = False
     exempt: frozenset[tuple[str, int]] = frozenset()
     impersonate: bool = False
     secrets: tuple[str, ...] = field(default=(), repr=False)

@@ -38,7 +38,7 @@ MAX_HEADERS = 200
 # Chunks and decoded pieces that are dealt with before others get a turn; at most a few milliseconds of work.
 STEPS_PER_TURN = 32
 
-_CALLER_METHODS = frozenset({"GET", "HEAD"})
+CALLER_METHODS = frozenset({"GET", "HEAD"})
 
 
 class Transport(httpx.AsyncBaseTransport):
@@ -54,7 +54,7 @@ class Transport(httpx.AsyncBaseTransport):
         from_caller = request.extensions.get("from_caller") is True
         if request.url.scheme not in ("http", "https"):
             raise httpx.UnsupportedProtocol("not an http(s) address")
-        if from_caller and request.method not in _CALLER_METHODS:
+        if from_caller and request.method not in CALLER_METHODS:
             raise RuntimeError("a caller's address is only read")
         pool = self._caller if from_caller else self._vendor
         with _translating(None):

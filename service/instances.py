@@ -175,7 +175,8 @@ def _row(variables: _Variables) -> Row:
     instance, settings = variables.instance, variables.settings
     upgrade = instance.upgrade if instance.upgrade and variables.is_set(instance.upgrade.variable) else None
     proxy, secrets = variables.proxy, variables.secrets
-    if proxy is None and instance.scrapes and settings.proxy_sessions is not None:
+    rotates = proxy is None and instance.scrapes and settings.proxy_sessions is not None
+    if rotates:
         proxy, secrets = _rotating_proxy(settings), (*secrets, *settings.secrets)
     is_default_rate = not variables.is_set(f"{instance.prefix}_RATE")
     return Row(
@@ -195,6 +196,7 @@ def _row(variables: _Variables) -> Row:
         final=instance.final,
         reach=instance.reach,
         proxy=proxy,
+        proxy_sessions=rotates,
         exempt=frozenset(_pair(url) for url in (variables.base_url, *variables.addresses.values()) if url),
         impersonate=instance.impersonate,
         secrets=secrets,
@@ -202,6 +204,7 @@ def _row(variables: _Variables) -> Row:
 
 
 def _rotating_proxy(settings: Settings) -> str:
+    """The gateway with its plain login; the client puts the session of each unit of work into it."""
     sessions = settings.proxy_sessions
     assert sessions is not None
     login = f"{quote(sessions.login, safe='')}:{quote(sessions.password, safe='')}"

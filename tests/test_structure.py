@@ -96,7 +96,7 @@ def test_every_package_is_in_the_wheel() -> None:
 def test_every_dependency_of_the_package_is_pinned() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     lines = (ROOT / "constraints.txt").read_text().splitlines()
-    pinned = {line.partition("==")[0] for line in lines if "==" in line}
+    pinned = {_name(line) for line in lines if "==" in line}
     wanted = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
     names = {_name(requirement) for requirement in wanted}
 
