@@ -144,12 +144,13 @@ async def everything(port: int, web: str, size: Size, search: Any) -> dict[str, 
 def report(
     usual: Figures, found: Mapping[str, Figures], ticks: Mapping[str, Any], began: float, ended: float
 ) -> dict[str, Any]:
-    late = sorted(((wall, cpu) for at, wall, cpu in ticks["late"] if began <= at <= ended), reverse=True)
+    late = sorted(((wall, cpu, at - began) for at, wall, cpu in ticks["late"] if began <= at <= ended), reverse=True)
     steps = [step for step in ticks["steps"] if began <= step[2] <= ended]
     return {
-        "stall_ms": ms(max((wall for wall, _ in late), default=0.0)),
-        "stall_cpu_ms": ms(max((cpu for _, cpu in late), default=0.0)),
-        "late_ticks_ms": [(ms(wall), ms(cpu)) for wall, cpu in late[:8]],
+        "stall_ms": ms(max((wall for wall, _, _ in late), default=0.0)),
+        "stall_cpu_ms": ms(max((cpu for _, cpu, _ in late), default=0.0)),
+        # How late, CPU of that, and when after the load began.
+        "late_ticks_ms": [(ms(wall), ms(cpu), ms(at)) for wall, cpu, at in late[:8]],
         "steps": [{"wall_ms": ms(wall), "cpu_ms": ms(cpu), "task": task} for wall, cpu, _, task in steps],
         "load_s": round(ended - began, 2),
         "search_p50_ms": {"usual": ms(usual.quantile(0.5)), "under load": ms(found["searches"].quantile(0.5))},

@@ -15,10 +15,12 @@ from dataclasses import dataclass, field
 import trio
 import trio.abc
 
+from service.instances import secrets_of
+from service.logs import open_logs
 from service.runtime import open_runtime
 from service.server import open_listeners
 from service.serving import serve_runtime
-from service.settings import load_settings
+from service.settings import Settings, load_settings
 
 TICK_SECONDS = 0.002
 LATE_SECONDS = 0.010
@@ -62,8 +64,7 @@ async def tick(late: list[tuple[float, float, float]]) -> None:
             late.append((time.time(), round(lateness, 4), round(min(lateness, time.thread_time() - cpu), 4)))
 
 
-async def run() -> None:
-    settings = load_settings(os.environ)
+async def run(settings: Settings) -> None:
     late: list[tuple[float, float, float]] = []
     steps = Steps()
     trio.lowlevel.add_instrument(steps)
@@ -74,5 +75,12 @@ async def run() -> None:
     print(json.dumps({"late": late, "steps": sorted(steps.longest, reverse=True)}))
 
 
+def main() -> None:
+    """The log goes the way it goes in service, through its own thread, and not to the pipe that has the figures."""
+    settings = load_settings(os.environ)
+    with open_logs(settings, secrets_of(settings), stderr_level="WARNING"):
+        trio.run(run, settings)
+
+
 if __name__ == "__main__":
-    trio.run(run)
+    main()
