@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -99,15 +99,24 @@ def bare_environment(directory: Path) -> dict[str, str]:
 
 
 @contextmanager
-def server_process(environment: Mapping[str, str], directory: Path) -> Iterator[ServerProcess]:
-    """A server with `environment` (see `bare_environment`), its files under `directory`; up when this returns."""
+def server_process(
+    environment: Mapping[str, str], directory: Path, *, launcher: Sequence[str] = ()
+) -> Iterator[ServerProcess]:
+    """A server with `environment` (see `bare_environment`), its files under `directory`; up when this returns.
+
+    launcher: a command that executes the one behind it, such as a shell that closes descriptors first.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     port = free_port()
     variables = bare_environment(directory) | dict(environment) | {"MCP_PORT": str(port)}
     log = directory / "stderr.log"
     with log.open("wb") as stderr:
         process = subprocess.Popen(
-            [sys.executable, "-m", "service", "serve"], cwd=directory, env=variables, stdout=stderr, stderr=stderr
+            [*launcher, sys.executable, "-m", "service", "serve"],
+            cwd=directory,
+            env=variables,
+            stdout=stderr,
+            stderr=stderr,
         )
     server = ServerProcess(process, f"http://127.0.0.1:{port}", log)
     try:
