@@ -31,6 +31,7 @@ COMMANDS = ("serve", "search", "read", "check")
 def run(arguments: Sequence[str]) -> int:
     """Carry out one command line and return the exit code. Raises SystemExit where argparse has said what is wrong."""
     options = _parser().parse_args(_with_command(arguments))
+    fill_standard_descriptors()
     if options.version:
         from service.version import own_version
 
@@ -43,6 +44,18 @@ def run(arguments: Sequence[str]) -> int:
         return _complain(error.sentence, WRONG_USAGE)
     except KeyboardInterrupt:
         return INTERRUPTED
+
+
+def fill_standard_descriptors() -> None:
+    """Open /dev/null where stdin, stdout or stderr came closed.
+
+    The next file or socket would get the number, and lines of the log would go into it.
+    """
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free number, which is this one
 
 
 def _with_command(arguments: Sequence[str]) -> list[str]:

@@ -336,3 +336,31 @@ def test_importing_the_entry_point_imports_nothing_of_ours() -> None:
     )
 
     assert ended.stdout == "['service.__main__']\n"
+
+
+def test_standard_descriptors_that_came_closed_lead_nowhere():
+    claim = (
+        "import os; from service.cli import fill_standard_descriptors as fill; fill(); fill();"
+        "assert [os.readlink(f'/proc/self/fd/{number}') for number in (0, 2)] == [os.devnull] * 2;"
+        "print(os.readlink('/proc/self/fd/1')[:5])"
+    )
+    closing = ["sh", "-c", 'exec "$0" "$@" <&- 2>&-']
+
+    done = subprocess.run([*closing, sys.executable, "-c", claim], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+
+    assert (done.returncode, done.stdout) == (0, "pipe:\n")
+
+
+def test_closed_descriptor_is_opened_and_open_ones_are_left_alone(monkeypatch):
+    opened = []
+
+    def fstat(number: int) -> None:
+        if number == 2:
+            raise OSError(9, "Bad file descriptor")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fstat", fstat)
+        patch.setattr(os, "open", lambda path, flags: opened.append(path))
+        cli.fill_standard_descriptors()
+
+    assert opened == [os.devnull]
