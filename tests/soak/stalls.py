@@ -32,12 +32,13 @@ ANSWER_BYTES = 5_000_000 - 10_000
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much there is of everything."""
+    """How much there is of everything. `arrival_seconds`: over how long the reads come in; 0 is all in one instant."""
 
     reads: int = 200
     pdf_pages: int = 300
     attributes: int = 50_000
     usual_seconds: float = 3.0
+    arrival_seconds: float = 0.0
 
 
 def furnish(net: Fakenet, size: Size) -> None:
@@ -122,6 +123,10 @@ async def everything(port: int, web: str, size: Size, search: Any) -> dict[str, 
         else:
             found[kind] = figures
 
+    async def read(number: int) -> None:
+        await trio.sleep(size.arrival_seconds * number / size.reads)
+        await once("reads", "read_page", {"url": f"{web}/article/page/{number}"})
+
     async def keep_searching() -> None:
         while True:
             figures = await search(seconds=0.2)
@@ -136,7 +141,7 @@ async def everything(port: int, web: str, size: Size, search: Any) -> dict[str, 
             nursery.start_soon(once, "million", "read_page", {"url": f"{web}/million.txt", "max_chars": PAGE_CHARS})
             nursery.start_soon(once, "large answer", "web_search", {"query": "large"})
             for number in range(size.reads):
-                nursery.start_soon(once, "reads", "read_page", {"url": f"{web}/article/page/{number}"})
+                nursery.start_soon(read, number)
         searching.cancel_scope.cancel()
     return found
 
