@@ -15,9 +15,10 @@ from typing import Any
 
 from curl_cffi import Curl, CurlECode, CurlHttpVersion, CurlInfo, CurlOpt
 from curl_cffi._wrapper import ffi, lib
-from curl_cffi.curl import CURL_WRITEFUNC_ERROR
+from curl_cffi.curl import CURL_WRITEFUNC_ERROR, CURLINFO_DATA_IN
 
 from actors.backend import CONNECT_TIMEOUT, MAX_HEAD_BYTES
+from actors.decoding import Decoder, decoder_for
 from actors.profiles import ENCODINGS, PLAIN_ENCODINGS, Profile
 from actors.proxies import Proxy
 from providers._contract import Malformed, ProviderError, TooLarge
@@ -25,6 +26,7 @@ from providers._contract import Malformed, ProviderError, TooLarge
 STEP_MS = 50  # how often the thread looks up while nothing arrives
 # Where libcurl would look names up by itself: nowhere. Whatever is not pinned does not resolve.
 _NO_DNS = "127.0.0.1:1"
+_LEFT_TO_CURL = ("", "identity", "br", "zstd")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,7 @@ class Answer:
         self.is_enough = False
         self._order = order
         self._head_bytes = 0
+        self._decoder: Decoder | None = None
 
     def add_line(self, line: bytes) -> int:
         """One line of a head. Informational answers come before the final one, trailers behind the body."""
@@ -108,13 +111,33 @@ class Answer:
                 self.error = error
         return self._verdict(line)
 
+    def add_wire(self, kind: int, data: bytes) -> None:
+        """What libcurl has seen. Gzip and deflate are decoded from it here: libcurl takes cut ones for whole."""
+        if kind != CURLINFO_DATA_IN or self._decoder is None or self.error is not None:
+            return
+        try:
+            for piece in self._decoder.feed(data):
+                self.body += piece
+        except ProviderError as error:
+            self.error = error
+
     def add_body(self, chunk: bytes) -> int:
         """One piece of the body, decoded by libcurl; at most 16 kB however much a bomb unpacks to."""
+        if self._decoder is not None:
+            return self._verdict(chunk)
         if len(self.body) + len(chunk) > self._order.max_bytes:
             self.error = TooLarge("body over the limit")
         else:
             self.body += chunk
         return self._verdict(chunk)
+
+    def finish(self) -> None:
+        """The transfer has come to its end, as far as the connection goes."""
+        try:
+            if self._decoder is not None:
+                self._decoder.finish()
+        except ProviderError as error:
+            self.error = error
 
     def _verdict(self, taken: bytes) -> int:
         return CURL_WRITEFUNC_ERROR if self.error or self.is_enough else len(taken)
@@ -136,14 +159,14 @@ class Answer:
 
     def _end_head(self) -> None:
         self.has_head = True
-        if len(set(self.values(b"content-length"))) > 1:
+        if len(set(self._values(b"content-length"))) > 1:
             raise Malformed("not an HTTP answer")
-        layers = [each.strip() for value in self.values(b"content-encoding") for each in value.split(b",")]
-        if len([layer for layer in layers if layer.lower() not in (b"", b"identity")]) > 1:
-            raise Malformed("content encoding not supported")
         self.is_enough = self._order.head_is_enough and not 200 <= self.status < 300
+        encodings = [value.decode("latin-1") for value in self._values(b"content-encoding")]
+        if not self.is_enough and ",".join(encodings).strip().lower() not in _LEFT_TO_CURL:
+            self._decoder = decoder_for(encodings, self._order.max_bytes)
 
-    def values(self, wanted: bytes) -> list[bytes]:
+    def _values(self, wanted: bytes) -> list[bytes]:
         return [value for name, value in self.headers if name.lower() == wanted]
 
 
@@ -169,7 +192,7 @@ class Transfer:
             while True:
                 lib.curl_multi_perform(multi, running)
                 look_up(self.answer, _number(curl, CurlInfo.REQUEST_SIZE) > 0)
-                if not running[0]:
+                if not running[0] or self.answer.error is not None:
                     break
                 if _number(curl, CurlInfo.SIZE_DOWNLOAD_T) > self._order.max_bytes:
                     # On the wire; a stream of nothing but empty blocks decodes to no byte at all.
@@ -186,6 +209,8 @@ class Transfer:
 
     def _facts(self, curl: Curl, code: int) -> Facts:
         answer = self.answer
+        if code == CurlECode.OK and not answer.is_enough:
+            answer.finish()
         return Facts(
             code=0 if answer.is_enough else code,
             error=answer.error,
@@ -214,6 +239,8 @@ class Transfer:
         curl.setopt(CurlOpt.ACCEPT_ENCODING, ENCODINGS if order.is_secure else PLAIN_ENCODINGS)
         curl.setopt(CurlOpt.WRITEFUNCTION, self.answer.add_body)
         curl.setopt(CurlOpt.HEADERFUNCTION, self.answer.add_line)
+        curl.setopt(CurlOpt.DEBUGFUNCTION, self.answer.add_wire)
+        curl.setopt(CurlOpt.VERBOSE, 1)
         if not order.is_secure:
             # Else an offer to upgrade to HTTP/2 goes out, which no browser makes.
             curl.setopt(CurlOpt.HTTP_VERSION, int(CurlHttpVersion.V1_1))

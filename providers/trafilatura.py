@@ -7,24 +7,14 @@ the extraction, 2,000,000 characters of text. It also answers whether a site's r
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 import httpx
 
 from . import _workers
-from ._contract import (
-    Document,
-    Evidence,
-    Note,
-    Page,
-    ProviderError,
-    Refused,
-    RobotsQuery,
-    Target,
-    TooLarge,
-)
-from ._extract import extract
+from ._contract import Page, ProviderError, Refused, RobotsQuery, Target, TooLarge
+from ._local import read_locally
 from ._registry import register
 from ._robots import MAX_BYTES, is_allowed
 from ._wire import fetch_page
@@ -32,8 +22,6 @@ from ._wire import fetch_page
 ROBOTS_AGENT = "research-mcp"
 """Our product token in a robots.txt."""
 
-_KEPT_BODY_BYTES = 1_000_000
-"""A body up to here travels on with the walk; a larger one would be held for the sake of a reader that seldom comes."""
 _INLINE_ROBOTS_BYTES = 20_000
 
 
@@ -51,15 +39,7 @@ class Trafilatura:
 
     async def read(self, target: Target, client: httpx.AsyncClient) -> Page:
         """Fetch and extract. Whatever is raised carries the evidence of how far the fetch got."""
-        document = await fetch_page(client, target.url, max_body_bytes=self.max_body_bytes, progress=target.progress)
-        evidence = _evidence_of(document)
-        try:
-            page = await extract(document)
-        except ProviderError as error:
-            error.evidence = error.evidence or evidence
-            raise
-        notes = (*page.notes, Note.DOWNGRADED) if document.downgraded else page.notes
-        return replace(page, notes=notes, evidence=replace(evidence, wall=page.signals.wall))
+        return await read_locally(target, client, max_body_bytes=self.max_body_bytes)
 
     async def robots(self, query: RobotsQuery, client: httpx.AsyncClient) -> bool:
         """May a robot fetch the address? A site without robots.txt (4xx) allows all, one that fails (5xx) nothing.
@@ -77,11 +57,6 @@ class Trafilatura:
         if len(document.body) <= _INLINE_ROBOTS_BYTES:
             return is_allowed(document.body, query.url, ROBOTS_AGENT)
         return await _workers.run(is_allowed, document.body, query.url, ROBOTS_AGENT)
-
-
-def _evidence_of(document: Document) -> Evidence:
-    body = document.body if len(document.body) <= _KEPT_BODY_BYTES else None
-    return Evidence(document.final_url, "answered", document.status, document.content_type, body=body)
 
 
 def _robots_address(url: str) -> str:

@@ -14,10 +14,11 @@ import pytest
 
 from actors.client import Guard, make_ssl_context, open_client
 from actors.row import Row
+from actors.units import unit_of_work
 from providers._contract import Job, Role
 from providers._registry import type_names
 from providers._workers import inline_workers
-from tests.fakenet import Case, faults, open_fakenet, payload, vendor, vendor_names
+from tests.fakenet import Case, faults, impersonates, open_fakenet, payload, vendor, vendor_names
 
 KEY_CANARY = "canary-of-the-key-8b41"
 METHODS = {
@@ -60,8 +61,14 @@ class Stand:
         self.remote.play(faults.payload(body, self.case.content_type), path=self.case.path)
 
     async def ask(self, job: Job | None = None) -> Any:
-        """Ask the provider, for another job than the case's own where one is given."""
-        return await getattr(self.provider, METHODS[self.case.role])(job or self.job, self.client)
+        """Ask the provider as an actor does, for another job than the case's own where one is given."""
+        with unit_of_work():
+            return await getattr(self.provider, METHODS[self.case.role])(job or self.job, self.client)
+
+    @property
+    def grace(self) -> float:
+        """Seconds within which a remote sees that its caller has left; libcurl's threads take longer to look up."""
+        return 1.0 if impersonates(self.type_name) else 0.1
 
 
 @pytest.fixture(scope="session")
@@ -87,6 +94,7 @@ async def open_stand(
             roles=frozenset({case.role}),
             exempt=frozenset((url.hostname or "", url.port or 0) for url in urls),
             proxy=proxy,
+            impersonate=impersonates(type_name),
             secrets=(KEY_CANARY,),
         )
         guard = Guard(allow_private=case.table != "vendor")

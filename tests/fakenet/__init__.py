@@ -19,13 +19,13 @@ import trio
 from tests.fakenet import _faults as faults
 from tests.fakenet._http import Answer, Request, Wire, as_html, as_json, as_text
 from tests.fakenet._remote import Remote
-from tests.fakenet._vendor import Case, payload, vendor, vendor_names
+from tests.fakenet._vendor import Case, impersonates, payload, vendor, vendor_names
 from tests.fakenet._web import Site
 from tests.fakenet._world import NOTHING, World
 
 __all__ = [
     "NOTHING", "Answer", "Case", "Fakenet", "Remote", "Request", "Site", "Wire", "World", "as_html", "as_json",
-    "as_text", "closed_port", "faults", "open_fakenet", "payload", "vendor", "vendor_names",
+    "as_text", "closed_port", "faults", "impersonates", "open_fakenet", "payload", "vendor", "vendor_names",
 ]  # fmt: skip
 
 

@@ -7,6 +7,8 @@
 - `build(urls, canary)`: the provider with the base URLs of those remotes (and of `web`), and `canary` as every secret.
 - `environment(urls, key)`: the variables that point a whole server at this fake.
 - `CASES`: for each role, a job and its payloads, as `Case` says.
+
+And where the type's row has the impersonating transport, `IMPERSONATES = True`.
 """
 
 from __future__ import annotations
@@ -62,6 +64,11 @@ def vendor(type_name: str) -> Vendor:
     """The fake of provider type `type_name`. Raises ModuleNotFoundError when nobody has written it."""
     module: ModuleType = import_module(f"tests.fakenet.{type_name.replace('-', '_')}")
     return cast(Vendor, module)
+
+
+def impersonates(type_name: str) -> bool:
+    """Whether a type runs on the impersonating transport."""
+    return getattr(vendor(type_name), "IMPERSONATES", False)
 
 
 def vendor_names() -> tuple[str, ...]:

@@ -71,6 +71,7 @@ def _strip(entries: list[Entry]) -> str:
     return "".join(f'<a class="iusc" href="/images/search" m="{escape(text)}">x</a>' for text in facts)
 
 
+IMPERSONATES = True
 REMOTES = {"bing-images": BingImages}
 
 

@@ -130,6 +130,7 @@ def _next_form(text: str, agent: str, start: int, region: str, freshness: str) -
     return f'<div class="nav-link"><form action="/html/" method="post">{submit}{inputs}</form></div>'
 
 
+IMPERSONATES = True
 REMOTES = {"duckduckgo": Duckduckgo}
 PATH = "/html/"
 

@@ -112,7 +112,7 @@ def test_an_empty_environment_searches_with_duckduckgo_and_reads_locally() -> No
 
     assert (configured.orders.search, configured.orders.read) == (
         ("duckduckgo",),
-        ("youtube", "scholarly", "trafilatura", "jina"),
+        ("youtube", "scholarly", "trafilatura", "impersonate", "jina"),
     )
     assert configured.orders.images == ("bing-images",)
     assert configured.orders.rerank is None
