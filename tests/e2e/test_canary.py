@@ -20,14 +20,16 @@ import trio
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from providers._contract import Role
 from service.instances import variable_names
-from service.table import TABLE
+from service.table import TABLE, Instance
 from tests.e2e._stage import FakenetProcess, ServerProcess, bare_environment, server_process
 
 # The SDK's client leaves generators half read when a stream ends; nothing of ours does.
 pytestmark = pytest.mark.filterwarnings("ignore:Async generator '(httpx2|httpcore2|mcp):ResourceWarning")
 
 VIDEO = "https://www.youtube.com/watch?v=dQw4w9WgXcQ"
+PUBLIC = "http://8.8.8.8/article"
 ECHO_PATH = "/article/echo/1"
 TOKEN = "MCP_BEARER_TOKEN"
 
@@ -72,7 +74,7 @@ def aviary(net: FakenetProcess) -> Aviary:
     """Every instance that fakenet serves, with a canary in its keys, or in its addresses' logins where it has none."""
     environment, canaries = dict(net.environment), {}
     for number, instance in enumerate(TABLE):
-        secrets = [v.variable for v in instance.needs + instance.options if v.kind == "secret"]
+        secrets = [variable for variable in keys(instance) if variable in environment]
         for variable in secrets:
             canaries[variable] = environment[variable] = canary(len(canaries))
         addresses = [name for name in variable_names(instance) if is_address(environment.get(name, ""))]
@@ -83,6 +85,16 @@ def aviary(net: FakenetProcess) -> Aviary:
     canaries[TOKEN] = environment[TOKEN] = canary(len(canaries))
     environment |= {"LOG_LEVEL": "DEBUG", "RETRIES": "0", "REQUEST_TIMEOUT": "3"}
     return Aviary(environment, canaries)
+
+
+def keys(instance: Instance) -> list[str]:
+    return [value.variable for value in instance.needs + instance.options if value.kind == "secret"]
+
+
+def keys_of(birds: Aviary, role: Role) -> set[str]:
+    """Keys that a call of this role carries when everybody fails; a final reader's targets are not at hand here."""
+    able = [each for each in TABLE if role in each.roles and not each.final]
+    return {variable for each in able for variable in keys(each) if variable in birds.canaries}
 
 
 def canary(number: int) -> str:
@@ -217,7 +229,7 @@ def test_no_canary_is_in_any_output_of_a_server_in_trouble(net, tmp_path):
         server.stop()
     outputs |= files(tmp_path / "server")
 
-    print("never sent", sorted(set(birds.canaries) - carried))
+    assert carried >= keys_of(birds, Role.SEARCH)
     assert {"progress", "/stats", "stderr.log", "research-mcp.log"} <= set(outputs)
     assert "provider_failed" in outputs["research-mcp.log"]
     assert "[redacted]" in outputs["research-mcp.log"]
@@ -234,6 +246,19 @@ def test_no_canary_is_in_any_output_of_the_command_line(net, tmp_path):
     outputs = command_line(["search", "type k"], birds, tmp_path / "search")
 
     assert "provider_failed" in outputs["research-mcp.log"]
+    assert leaks(birds, outputs) == {}
+
+
+def test_no_canary_is_in_any_output_of_a_read_by_other_parties(net, tmp_path):
+    birds = aviary(net)
+    # Nobody who fetches pages from here, so that an address of the real internet goes to fakes only.
+    birds.environment.update({f"{each.prefix}_ENABLED": "false" for each in TABLE if each.reach == "direct"})
+    refusal = {"body": echo(birds.canaries.values()), "content_type": "application/json"}
+    play_everywhere(net, "status", {"code": 403, **refusal})
+
+    outputs = command_line(["read", PUBLIC], birds, tmp_path / "read")
+
+    assert birds.heard(sent(net)) >= keys_of(birds, Role.READ)
     assert leaks(birds, outputs) == {}
 
 
