@@ -29,6 +29,8 @@ Style = dict[str, str]
 _NEVER_SEEN = "//template[not(@shadowrootmode)] | //noscript | //noembed | //noframes | //datalist | //rp"
 _CANDIDATES = "//*[@hidden or @aria-hidden or @style or (@width='0' and @height='0') or self::dialog[not(@open)]]"
 _ALWAYS_SEEN = ("html", "body", "main")
+_BY_TAG = "color by tag"
+"""Marks a style whose colour comes from a rule for all elements of that name, as `h1 {}`."""
 _CONTROLS = "//*[@aria-controls and not(@hidden)]"
 _ANCHORS = "//a[starts-with(@href, '#') and string-length(@href) > 1 and not(@hidden)]"
 
@@ -40,6 +42,7 @@ _MATTERS = re.compile(
     re.IGNORECASE,
 )
 _SELECTOR = re.compile(r"([a-z][a-z0-9-]*|\*)?((?:[.#][\w-]+)*)(\[hidden\])?", re.IGNORECASE)
+_MISSING = re.compile(r":not\([^()]*\)")
 _NUMBER = re.compile(r"(-?\d*\.?\d+)\s*(px|em|rem|%|vw|vh|pt|in|cm)?")
 _PIXELS = {"": 1.0, "px": 1.0, "pt": 1.33, "em": 16.0, "rem": 16.0, "vw": 12.0, "vh": 8.0, "in": 96.0, "cm": 38.0}
 _OFFSETS: tuple[str, ...] = (
@@ -67,25 +70,39 @@ def remove_hidden(root: HtmlElement) -> None:
     rules = _sheet_rules(root)
     panels = _panels(root)
     background = _page_background(root, rules)
-    for element, style in _styled(root, rules):
+    styles = _styled(root, rules)
+    for element, style in styles.items():
         if element.getparent() is None or element.tag in _ALWAYS_SEEN or _is_panel(element, panels):
             continue
-        if _is_hidden(element, style, background) and not _holds_page(element, style):
+        if _is_hidden(element, styles, background) and not _holds_page(element, style):
+            _keep_numbers_apart(element)
             remove(element)
 
 
-def _styled(root: HtmlElement, rules: list[tuple[_Compound, Style]]) -> Iterator[tuple[HtmlElement, Style]]:
+def _styled(root: HtmlElement, rules: list[tuple[_Compound, Style]]) -> dict[HtmlElement, Style]:
     """Elements that may be hidden, with what is known of their style: sheet rules first, inline declarations last."""
     styles: dict[HtmlElement, Style] = {element: {} for element in root.xpath(_CANDIDATES)}
-    for element, style in _matches(root, rules):
-        styles.setdefault(element, {}).update(style)
+    for element, compound, style in _matches(root, rules):
+        known = styles.setdefault(element, {})
+        known.update(style)
+        if "color" in style:
+            _mark_colour(known, by_tag=not compound.classes and not compound.identifier)
     for element in root.xpath("//font[@color]"):
         styles.setdefault(element, {}).setdefault("color", element.get("color"))
     for element, style in styles.items():
         inline = element.get("style")
         if inline and _MATTERS.search(inline):
-            style.update(declarations(inline))
-        yield element, style
+            declared = declarations(inline)
+            style.update(declared)
+            if "color" in declared:
+                _mark_colour(style, by_tag=False)
+    return styles
+
+
+def _mark_colour(style: Style, *, by_tag: bool) -> None:
+    style.pop(_BY_TAG, None)
+    if by_tag:
+        style[_BY_TAG] = "yes"
 
 
 def declarations(css: str) -> Style:
@@ -162,8 +179,8 @@ def _at_most(value: str | None, limit: float) -> bool:
     return number * _PIXELS.get(found[2] or "", 1.0) <= limit
 
 
-def _is_hidden(element: HtmlElement, style: Style, background: str | None) -> bool:
-    attributes = element.attrib
+def _is_hidden(element: HtmlElement, styles: dict[HtmlElement, Style], background: str | None) -> bool:
+    attributes, style = element.attrib, styles[element]
     if "hidden" in attributes and attributes["hidden"].lower() != "until-found":
         return True
     if (attributes.get("aria-hidden") or "").strip().lower() == "true":
@@ -175,22 +192,32 @@ def _is_hidden(element: HtmlElement, style: Style, background: str | None) -> bo
     colour = style.get("color")
     if colour is not None and next(element.iterancestors("pre"), None) is not None and "background" not in str(style):
         return False  # a highlighter's theme sets the background of its block elsewhere
-    return colour is not None and same_colour(colour, _background(element, style) or background)
+    return colour is not None and same_colour(colour, _background(element, styles, background))
 
 
-def _background(element: HtmlElement, style: Style) -> str | None:
-    """The nearest declared background of the element or of what it stands in."""
-    own = style.get("background-color") or style.get("background") or element.get("bgcolor")
-    if own:
-        return own
-    for ancestor in element.iterancestors():
-        inline = ancestor.get("style") or ""
-        if "background" in inline:
-            declared = declarations(inline)
-            return declared.get("background-color") or declared.get("background")
-        if ancestor.get("bgcolor"):
-            return str(ancestor.get("bgcolor"))
-    return None
+def _background(element: HtmlElement, styles: dict[HtmlElement, Style], page: str | None) -> str | None:
+    """The nearest background that a rule, a style or an attribute gives the element or what it stands in.
+
+    None where only guesses are left: a sheet that makes a part dark gives the headings in it another colour than its
+    `h1 {}` does, by rules that are not looked at.
+    """
+    for part in (element, *element.iterancestors()):
+        style = styles.get(part, {})
+        own = style.get("background-color") or style.get("background") or part.get("bgcolor")
+        if own:
+            by_rule = part is not element and part.tag not in _ALWAYS_SEEN and not part.get("bgcolor")
+            by_rule = by_rule and "background" not in (part.get("style") or "")
+            return None if by_rule and _BY_TAG in styles[element] else str(own)
+    return page
+
+
+def _keep_numbers_apart(element: HtmlElement) -> None:
+    """Leave a space where a sign that the browser draws (an icon, a dot) stands between two numbers."""
+    if "aria-hidden" not in element.attrib or not (element.tail or "")[:1].isdigit():
+        return
+    before = next(iter(element.xpath("preceding-sibling::node()[1][self::text()]")), "")
+    if before[-1:].isdigit():
+        element.tail = f" {element.tail}"
 
 
 def _page_background(root: HtmlElement, rules: list[tuple[_Compound, Style]]) -> str | None:
@@ -208,9 +235,15 @@ def _holds_page(element: HtmlElement, style: Style) -> bool:
     """Whether this is the page itself, which a script shows once it has loaded, and not a part that stays hidden."""
     if "hidden" in element.attrib or not hides(style):
         return False
-    return bool(element.xpath("boolean(.//main | .//h1)")) and len(element.text_content()) > 0.5 * len(
-        element.getroottree().getroot().text_content()
-    )
+    if not element.xpath("boolean(.//main | .//h1)"):
+        return False
+    return _text_length(element) > 0.5 * _text_length(element.getroottree().getroot())
+
+
+def _text_length(element: HtmlElement) -> int:
+    """Characters of text in the element, without those of scripts and style sheets in it."""
+    code = sum(len(part.text or "") for part in element.iter("script", "style"))
+    return len(element.text_content()) - code
 
 
 def _panels(root: HtmlElement) -> frozenset[str]:
@@ -274,6 +307,7 @@ def _sheet_rules(root: HtmlElement) -> list[tuple[_Compound, Style]]:
     """
     css = "\n".join(sheet.text or "" for sheet in root.iter("style") if _is_for_screen(sheet))[:MAX_CSS_CHARS]
     plain, conditional = _split_at_rules(_COMMENT.sub(" ", css))
+    shown = _shown_sometimes(conditional)
     rules = []
     for selectors, body in _RULE.findall(plain):
         if not _MATTERS.search(body):
@@ -284,9 +318,15 @@ def _sheet_rules(root: HtmlElement) -> list[tuple[_Compound, Style]]:
             continue
         for selector in map(str.strip, selectors.split(",")):
             compound = _compound(selector)
-            if compound is not None and not (hiding and f"{selector}{{" in conditional):
+            if compound is not None and not (hiding and (selector in shown or f"{selector}{{" in conditional)):
                 rules.append((compound, style))
     return rules
+
+
+def _shown_sometimes(conditional: str) -> frozenset[str]:
+    """What conditional rules that do not hide are about; `.a:not(.b)` counts as `.a`."""
+    selectors = (selectors for selectors, body in _RULE.findall(conditional) if not hides(declarations(body)))
+    return frozenset(_MISSING.sub("", selector).strip() for part in selectors for selector in part.split(","))
 
 
 def _is_for_screen(sheet: HtmlElement) -> bool:
@@ -335,20 +375,23 @@ def _compound(selector: str) -> _Compound | None:
     return _Compound((found[1] or "").lower(), classes, identifiers[0] if identifiers else "")
 
 
-def _matches(root: HtmlElement, rules: list[tuple[_Compound, Style]]) -> Iterator[tuple[HtmlElement, Style]]:
-    """Elements and the rules that fit them. One walk over the elements, whatever the number of rules."""
+def _matches(root: HtmlElement, rules: list[tuple[_Compound, Style]]) -> Iterator[tuple[HtmlElement, _Compound, Style]]:
+    """Elements and the rules that fit them, those for all elements of a name first, as they weigh least.
+
+    One walk over the elements, whatever the number of rules.
+    """
     by_name: dict[str, list[tuple[_Compound, Style]]] = {}
     for compound, style in rules:
         key = next(iter(sorted(compound.classes)), "") or "#" + compound.identifier
         by_name.setdefault(key if key != "#" else "<" + compound.tag, []).append((compound, style))
+    for key, fitting in by_name.items():
+        if key.startswith("<"):
+            for element in root.iter(key[1:]):
+                yield from ((element, compound, style) for compound, style in fitting)
     for element in root.xpath("//*[@class or @id]") if by_name else ():
         classes = (element.get("class") or "").split()
         for key in (*classes, "#" + (element.get("id") or "")):
             for compound, style in by_name.get(key, ()):
                 fits = compound.tag in ("", element.tag) and compound.classes.issubset(classes)
                 if fits and compound.identifier in ("", element.get("id")):
-                    yield element, style
-    for key, fitting in by_name.items():
-        if key.startswith("<"):
-            for element in root.iter(key[1:]):
-                yield from ((element, style) for _, style in fitting)
+                    yield element, compound, style
