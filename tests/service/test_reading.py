@@ -115,7 +115,7 @@ async def test_page_text_cannot_know_the_mark_it_stands_between(language: str) -
     assert len(set(random) - {"0" * 16}) == 2
 
 
-async def test_the_options_of_a_read_reach_the_backend() -> None:
+async def test_the_options_of_a_read_reach_the_backend(autojump_clock: trio.testing.MockClock) -> None:
     bench = Bench()
 
     await bench.data("read_page", url=URL, robots_txt=True, timeout_ms=5000)
@@ -124,7 +124,7 @@ async def test_the_options_of_a_read_reach_the_backend() -> None:
     assert bench.backend.timeouts == pytest.approx([5.0], abs=0.05)
 
 
-async def test_the_default_deadline_of_a_read_is_55_seconds() -> None:
+async def test_the_default_deadline_of_a_read_is_55_seconds(autojump_clock: trio.testing.MockClock) -> None:
     bench = Bench()
 
     await bench.data("read_page", url=URL)
@@ -470,7 +470,7 @@ async def test_a_page_cut_in_a_batch_goes_on_with_read_page() -> None:
 # --- search and read ------------------------------------------------------------------------------------------------
 
 
-async def test_the_best_hits_are_read_in_what_is_left_of_the_time() -> None:
+async def test_the_best_hits_are_read_in_what_is_left_of_the_time(autojump_clock: trio.testing.MockClock) -> None:
     bench = Bench(FakeBackend(lambda query: found(*map(hit, range(5)), query=query.text)))
 
     answer = await bench.call("search_and_read", query="trio", num_results=2, language="en", date="y")
@@ -488,7 +488,7 @@ async def test_the_best_hits_are_read_in_what_is_left_of_the_time() -> None:
     assert answer.text.count("[begin untrusted web content") == 2
 
 
-async def test_a_short_call_searches_for_half_of_its_time() -> None:
+async def test_a_short_call_searches_for_half_of_its_time(autojump_clock: trio.testing.MockClock) -> None:
     bench = Bench()
 
     await bench.data("search_and_read", query="q", timeout_ms=10_000)

@@ -12,7 +12,7 @@ from service.calling import GRACE_SECONDS, ToolOptions
 from tests.service.desk import Bench, FakeBackend, forever, found, hit, image, unfound
 
 
-async def test_a_search_asks_what_the_caller_asked_for() -> None:
+async def test_a_search_asks_what_the_caller_asked_for(autojump_clock: trio.testing.MockClock) -> None:
     bench = Bench()
 
     await bench.data("web_search", query=" trio ", num_results=3, page=2, language="en", date="w", timeout_ms=4000)
@@ -297,7 +297,9 @@ async def test_a_shutdown_ends_running_calls_with_what_is_ready(autojump_clock: 
 
 
 @pytest.mark.parametrize(("default", "expected"), [(None, 15.0), (7000, 7.0), (1, 1.0), (10**9, 120.0)])
-async def test_a_call_without_a_deadline_gets_the_default(default: int | None, expected: float) -> None:
+async def test_a_call_without_a_deadline_gets_the_default(
+    default: int | None, expected: float, autojump_clock: trio.testing.MockClock
+) -> None:
     bench = Bench(options=ToolOptions(Limits(default_timeout_ms=default)))
 
     await bench.data("web_search", query="q")
