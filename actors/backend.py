@@ -119,8 +119,8 @@ class Backend(httpcore2.AsyncNetworkBackend):
         return self._proxy is not None and self._proxy.rotates
 
     def proxy_failure(self, error: ProxyFailed) -> Unavailable:
-        """A second try is worth it only where it leaves the proxy by another exit."""
-        return Unavailable(f"proxy: {error.reason}", retry=self.rotates)
+        """A second try is worth it where it leaves the proxy by another exit, or the proxy tried and failed."""
+        return Unavailable(f"proxy: {error.reason}", retry=self.rotates or error.about_target)
 
     def _place(self) -> str:
         return "" if self._proxy is None else "proxy: "

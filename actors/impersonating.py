@@ -36,7 +36,18 @@ COUNTED_BYTES = 256 * 1024
 GRACE = 0.5
 
 # What a browser says of itself, so a provider's own idea of it would contradict the profile.
-_IDENTITY = frozenset({"user-agent", "accept", "accept-encoding", "upgrade-insecure-requests", "priority", "te", "dnt"})
+_IDENTITY = frozenset(
+    {
+        "user-agent",
+        "accept",
+        "accept-encoding",
+        "sec-fetch-user",
+        "upgrade-insecure-requests",
+        "priority",
+        "te",
+        "dnt",
+    }
+)
 # libcurl writes these itself.
 _FRAMING = frozenset({"host", "connection", "content-length", "transfer-encoding"})
 
@@ -114,12 +125,12 @@ class ImpersonatingTransport(httpx.AsyncBaseTransport):
         )
 
     async def _first_that_connects(self, order: Order, ways: Sequence[Way], watch: _Watch) -> tuple[End, Answer]:
-        for number, way in enumerate(ways, 1):
+        for way in ways:
             left = trio.current_effective_deadline() - trio.current_time()
             transfer = Transfer(replace(order, way=way, timeout=left + GRACE))
             facts = await trio.to_thread.run_sync(transfer.run, watch, limiter=self._threads)
             end = end_of(facts, way)
-            if not end.about_target or number == len(ways):
+            if not end.about_target:
                 break
         return end, transfer.answer
 

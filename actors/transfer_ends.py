@@ -6,8 +6,10 @@ The texts are ours. Those of the library hold addresses, and behind a proxy its 
 from __future__ import annotations
 
 import errno
+from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
+from types import MappingProxyType
 
 import httpx
 from curl_cffi import CurlECode
@@ -37,27 +39,28 @@ _SOCKS_CODES = {20: 1, 23: 2, 22: 3, 21: 4, 19: 5, 24: 6, 18: 7, 17: 8, 25: 9}
 _SOCKS_LOGIN_CODES = frozenset({12, 33})
 _SOCKS_CLOSED_CODES = frozenset({3, 13, 14, 15, 16, 28, 29, 30})
 
-_NO_HTTP = End(Malformed("not an HTTP answer"), httpx.RemoteProtocolError)
-_BROKE = End(Unavailable("connection broke"), httpx.ReadError)
-_BAD_ENCODING = End(Malformed("content encoding broken"), httpx.DecodingError)
-_HANDSHAKE = End(Unavailable("tls: handshake failed", retry=False), httpx.ConnectError)
+_NO_HTTP = (Malformed, "not an HTTP answer", httpx.RemoteProtocolError)
+_BROKE = (Unavailable, "connection broke", httpx.ReadError)
+_BAD_ENCODING = (Malformed, "content encoding broken", httpx.DecodingError)
 
-_BY_CODE = {
-    CurlECode.UNSUPPORTED_PROTOCOL: _NO_HTTP,  # an answer without a status line
-    CurlECode.WEIRD_SERVER_REPLY: _NO_HTTP,
-    CurlECode.HTTP2: _NO_HTTP,
-    CurlECode.HTTP2_STREAM: _BROKE,
-    CurlECode.TOO_LARGE: _NO_HTTP,
-    CurlECode.COULDNT_RESOLVE_HOST: End(Unavailable("dns: name not found", retry=False), httpx.ConnectError),
-    CurlECode.PARTIAL_FILE: End(Unavailable("body broke off"), httpx.RemoteProtocolError),
-    CurlECode.WRITE_ERROR: _BAD_ENCODING,
-    CurlECode.BAD_CONTENT_ENCODING: _BAD_ENCODING,
-    CurlECode.FILESIZE_EXCEEDED: End(TooLarge("body over the limit"), httpx.ReadError),
-    CurlECode.GOT_NOTHING: End(Unavailable("connection closed before an answer"), httpx.RemoteProtocolError),
-    CurlECode.SEND_ERROR: _BROKE,
-    CurlECode.RECV_ERROR: _BROKE,
-    CurlECode.SSL_CONNECT_ERROR: _HANDSHAKE,
-}
+_BY_CODE: Mapping[int, tuple[type[ProviderError], str, type[httpx.RequestError]]] = MappingProxyType(
+    {
+        CurlECode.UNSUPPORTED_PROTOCOL: _NO_HTTP,  # an answer without a status line
+        CurlECode.WEIRD_SERVER_REPLY: _NO_HTTP,
+        CurlECode.HTTP2: _NO_HTTP,
+        CurlECode.HTTP2_STREAM: _BROKE,
+        CurlECode.TOO_LARGE: _NO_HTTP,
+        CurlECode.COULDNT_RESOLVE_HOST: (Unavailable, "dns: name not found", httpx.ConnectError),
+        CurlECode.PARTIAL_FILE: (Unavailable, "body broke off", httpx.RemoteProtocolError),
+        CurlECode.WRITE_ERROR: _BAD_ENCODING,
+        CurlECode.BAD_CONTENT_ENCODING: _BAD_ENCODING,
+        CurlECode.FILESIZE_EXCEEDED: (TooLarge, "body over the limit", httpx.ReadError),
+        CurlECode.GOT_NOTHING: (Unavailable, "connection closed before an answer", httpx.RemoteProtocolError),
+        CurlECode.SEND_ERROR: _BROKE,
+        CurlECode.RECV_ERROR: _BROKE,
+        CurlECode.SSL_CONNECT_ERROR: (Unavailable, "tls: handshake failed", httpx.ConnectError),
+    }
+)
 
 
 def end_of(facts: Facts, way: Way) -> End:
@@ -68,7 +71,7 @@ def end_of(facts: Facts, way: Way) -> End:
         return End(facts.error, httpx.DecodingError if isinstance(facts.error, Malformed) else httpx.ReadError)
     if facts.code == CurlECode.OK:
         return End()
-    failed = _proxy_failure(facts) if way.proxy is not None else None
+    failed = _proxy_failure(facts, way.proxy.scheme == "http") if way.proxy is not None else None
     if failed is not None:
         return End(failed, httpx.ProxyError)
     if facts.code == CurlECode.OPERATION_TIMEDOUT:
@@ -77,10 +80,13 @@ def end_of(facts: Facts, way: Way) -> End:
         reason = "connection refused" if facts.os_error == errno.ECONNREFUSED else "no connection"
         return End(Unavailable(reason), httpx.ConnectError)
     if facts.code == CurlECode.PEER_FAILED_VERIFICATION:
-        # The chain was fine where its number is 0: then it was the name.
-        reason = TLS_REASONS.get(facts.verify or 62, "certificate not accepted")
+        # No error, or none in particular, in the chain: then it was the name.
+        reason = TLS_REASONS.get(62 if facts.verify in (0, 1) else facts.verify, "certificate not accepted")
         return End(Unavailable(f"tls: {reason}", retry=False), httpx.ConnectError)
-    return _BY_CODE.get(CurlECode(facts.code), End(Unavailable(f"transfer failed ({facts.code})"), httpx.ReadError))
+    unknown = (Unavailable, f"transfer failed ({facts.code})", httpx.ReadError)
+    error, detail, kind = _BY_CODE.get(facts.code, unknown)
+    # A name or a handshake that fails now fails at once again.
+    return End(error(detail, retry=kind is not httpx.ConnectError), kind)
 
 
 def _is_among(remote: str, pins: tuple[str, ...]) -> bool:
@@ -96,7 +102,7 @@ def _late(facts: Facts) -> End:
 # --- proxies --------------------------------------------------------------------------------------------------------
 
 
-def _proxy_failure(facts: Facts) -> ProxyFailed | None:
+def _proxy_failure(facts: Facts, is_http: bool) -> ProxyFailed | None:
     """What the proxy did; None where it made the connection and the rest is between us and the site."""
     if facts.code == CurlECode.PROXY:
         return _socks_failure(facts.proxy_error)
@@ -107,7 +113,8 @@ def _proxy_failure(facts: Facts) -> ProxyFailed | None:
         return ProxyFailed(f"answered {status}", about_target=status in TRIED_STATUSES)
     if facts.code in (CurlECode.COULDNT_CONNECT, CurlECode.COULDNT_RESOLVE_PROXY):
         return ProxyFailed("cannot be reached")
-    return None
+    is_broken = facts.code in (CurlECode.GOT_NOTHING, CurlECode.SEND_ERROR, CurlECode.RECV_ERROR)
+    return ProxyFailed("broke off") if is_broken and is_http and status == 0 else None
 
 
 def _socks_failure(code: int) -> ProxyFailed:

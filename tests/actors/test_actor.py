@@ -12,6 +12,7 @@ from trio.testing import wait_all_tasks_blocked
 from actors.ledger import LedgerDown, MemoryLedger, Spend
 from actors.messages import Answer, Failure
 from actors.row import Limit, Rate
+from actors.units import current_unit
 from providers import _sanitise
 from providers._contract import (
     Blocked,
@@ -553,3 +554,20 @@ async def test_a_ledger_that_holds_up_one_call_does_not_bring_the_next_one_close
         nursery.start_soon(ref.ask, ASKED)
 
     assert provider.calls[1] - provider.calls[0] == 2.5
+
+
+async def test_each_call_of_a_provider_is_a_unit_of_work_and_so_is_a_second_try(autojump_clock):
+    units = []
+
+    async def twice(job) -> Found:
+        units.append([current_unit(), current_unit()])
+        if len(units) == 1:
+            raise Unavailable("exit lost")
+        return FOUND
+
+    async with acting(Scripted([twice]), retries=1) as ref:
+        await ref.ask(ASKED)
+        await ref.ask(ASKED)
+
+    assert all(first is second for first, second in units)
+    assert len({unit.session for unit, _ in units}) == 3

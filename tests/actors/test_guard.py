@@ -147,3 +147,13 @@ async def test_a_fetch_from_here_is_not_looked_up_beforehand() -> None:
 
     assert await Guard(resolve=names).check("https://a.example.com/", reach="direct") is None
     assert names.asked == []
+
+
+@pytest.mark.parametrize(
+    ("address", "port", "is_home"),
+    [("127.0.0.1", 8000, True), ("::1", 8000, True), ("127.0.0.1", 8001, False), ("255.255.255.255", 8000, False)],
+)
+def test_an_address_of_this_machine_is_home_on_a_port_of_ours(address: str, port: int, is_home: bool) -> None:
+    guard = Guard(own=frozenset({("research.example.com", 8000)}))
+
+    assert guard.is_home(address, port) is is_home

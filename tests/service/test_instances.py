@@ -302,6 +302,10 @@ def test_the_rotating_proxy_serves_the_instances_that_scrape_unless_they_have_th
     assert "p@ss" in row_of(configured, "duckduckgo").secrets
     assert row_of(configured, "trafilatura").proxy is None
     assert row_of(own, "duckduckgo").proxy == "http://other.example.com"
+    rotating = {row.name for row in configured.rows if row.proxy_sessions}
+    assert {"duckduckgo", "bing-images", "impersonate"} <= rotating
+    assert "trafilatura" not in rotating
+    assert not row_of(own, "duckduckgo").proxy_sessions
 
 
 def test_the_secrets_are_keys_and_logins_of_all_instances_also_of_disabled_ones() -> None:
