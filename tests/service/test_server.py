@@ -314,13 +314,13 @@ async def test_a_server_ends_in_order(quick: None) -> None:
 
             # Then it is closed, and so are connections that wait for nothing.
             assert await receive_all(idle, 2) == b""
-            assert trio.current_time() - stopped_at == pytest.approx(0.25, abs=0.1)
+            assert 0.2 < trio.current_time() - stopped_at < 1.0
             with pytest.raises(OSError, match="connect"):
                 await site.connect()
 
             # A call that runs is answered with what is ready by its new deadline.
             answer = await receive_all(busy, 2)
-            assert trio.current_time() - stopped_at == pytest.approx(0.5, abs=0.15)
+            assert 0.4 < trio.current_time() - stopped_at < 1.5
             [data] = re.findall(rb"data: (\{.*\})", answer)
             assert json.loads(data)["result"]["structuredContent"]["results"][0]["status"] == "timeout"
         with trio.fail_after(1):
@@ -354,7 +354,7 @@ async def test_an_idle_server_ends_as_soon_as_the_listener_closes(quick: None) -
         with trio.fail_after(5):
             await ended.wait()
 
-    assert trio.current_time() - started_at == pytest.approx(0.25, abs=0.15)
+    assert 0.2 < trio.current_time() - started_at < 1.0
 
 
 # --- signals and the watchdog ---------------------------------------------------------------------------------------
