@@ -23,7 +23,7 @@ from actors.backend import Backend, demand_deadline
 from actors.bodies import BodyBudget, Hold
 from actors.profiles import Profile
 from actors.proxies import ProxyFailed
-from actors.transfer import Answer, Order, Transfer, Way
+from actors.transfer import Answer, Authorities, Order, Transfer, Way
 from actors.transfer_ends import End, end_of
 from actors.transport import CALLER_METHODS, DEFAULT_MAX_BODY_BYTES, MAX_HEADERS
 from actors.units import current_unit
@@ -61,7 +61,7 @@ class ImpersonatingTransport(httpx.AsyncBaseTransport):
         vendor: what requests to the instance's remote may connect to, and through which proxy.
         caller: the same for addresses that came from a caller.
         profiles: the browsers to choose from, see `known_profiles`.
-        authorities: PEM, see `authorities_of`.
+        authorities: see `authorities_of`.
         threads: transfers at once.
     """
 
@@ -72,7 +72,7 @@ class ImpersonatingTransport(httpx.AsyncBaseTransport):
         bodies: BodyBudget,
         *,
         profiles: Sequence[Profile],
-        authorities: bytes,
+        authorities: Authorities,
         threads: int,
     ) -> None:
         self._vendor = vendor
@@ -156,13 +156,14 @@ async def _ways(backend: Backend, order: Order) -> list[Way]:
     return [Way(() if is_literal(order.host) else tuple(targets))]
 
 
-def authorities_of(context: ssl.SSLContext) -> bytes:
-    """The certificates that a TLS context trusts, as PEM: libcurl is to trust the same.
+def authorities_of(context: ssl.SSLContext) -> Authorities:
+    """Whom a TLS context trusts that has loaded the system's authorities: libcurl is to trust the same.
 
-    Those in a directory that the context searches at need are not among them.
+    A context tells the certificates it has read; those in the system's directory are read when they are needed.
     """
     certificates = context.get_ca_certs(binary_form=True)
-    return "".join(map(ssl.DER_cert_to_PEM_cert, certificates)).encode("ascii")
+    pem = "".join(map(ssl.DER_cert_to_PEM_cert, certificates)).encode("ascii")
+    return Authorities(pem, ssl.get_default_verify_paths().capath or "")
 
 
 def _headers(request: httpx.Request, profile: Profile, from_caller: bool) -> list[tuple[str, str | None]]:

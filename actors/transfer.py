@@ -43,12 +43,20 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True)
+class Authorities:
+    """pem: certificates. directory: where others are found by the hash of their subject; empty for none."""
+
+    pem: bytes = field(repr=False)
+    directory: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Order:
     """A request, and everything that was decided about it.
 
     url: normalised, without a fragment; host and port are those in it. headers: go over those of the profile, None
-    takes one out. authorities: PEM. timeout: seconds for all of it. head_is_enough: the body of an answer other than
-    2xx is not wanted.
+    takes one out. authorities: whose certificates are trusted. timeout: seconds for all of it. head_is_enough: the
+    body of an answer other than 2xx is not wanted.
     """
 
     method: str
@@ -59,7 +67,7 @@ class Order:
     profile: Profile
     headers: Sequence[tuple[str, str | None]]
     body: bytes
-    authorities: bytes = field(repr=False)
+    authorities: Authorities
     max_bytes: int
     timeout: float = 0.0
     head_is_enough: bool = False
@@ -259,10 +267,12 @@ class Transfer:
 
     def _set_authorities(self, curl: Curl) -> None:
         """A blob in memory: the library's own way takes a file, from a place that the environment may name."""
-        pem = ffi.from_buffer(self._order.authorities)
+        pem = ffi.from_buffer(self._order.authorities.pem)
         blob = ffi.from_buffer(struct.pack("PNI4x", int(ffi.cast("uintptr_t", pem)), len(pem), 0))
         self._kept += [pem, blob]
         lib._curl_easy_setopt(curl._curl, CurlOpt.CAINFO_BLOB, blob)
+        if self._order.authorities.directory:
+            curl.setopt(CurlOpt.CAPATH, self._order.authorities.directory)
 
     def _set_way(self, curl: Curl) -> Any:
         """Where the connection goes. An empty PROXY and NOPROXY keep the environment's variables out."""

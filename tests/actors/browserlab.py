@@ -13,9 +13,11 @@ from functools import lru_cache
 from typing import Any
 
 import httpx
+import pytest
 import trio
 
 from actors.client import Guard, open_client
+from providers._contract import ProviderError
 from tests.actors.certificates import authority
 from tests.actors.netlab import Names, Serve, make_row, over_tls, read_head, server
 from tests.actors.proxylab import ProxyLab
@@ -80,3 +82,13 @@ async def behind_proxy(
         async with open_client(make_row(**fields), guard or Guard(resolve=Names()), trust()) as client:
             with trio.fail_after(10):
                 yield client
+
+
+async def failure(client: httpx.AsyncClient, url: str, **extensions: Any) -> tuple[type[Any], str]:
+    """The class of the typed error behind what a request raises, and the text of both."""
+    with pytest.raises(httpx.RequestError) as caught:
+        await client.get(url, extensions=extensions)
+    cause = caught.value.__cause__
+    assert isinstance(cause, ProviderError)
+    assert str(caught.value) == cause.detail
+    return type(cause), cause.detail

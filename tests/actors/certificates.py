@@ -41,15 +41,15 @@ class Authority:
 
     def trusting(self) -> ssl.SSLContext:
         context = ssl.create_default_context()
-        context.load_verify_locations(cadata=self._pem)
+        context.load_verify_locations(cadata=self.pem)
         return context
 
     def trusting_nobody_else(self) -> ssl.SSLContext:
         """Far quicker to hand over to libcurl."""
-        return ssl.create_default_context(cadata=self._pem)
+        return ssl.create_default_context(cadata=self.pem)
 
     @property
-    def _pem(self) -> str:
+    def pem(self) -> str:
         return self._certificate.public_bytes(serialization.Encoding.PEM).decode()
 
     def server(self, *hosts: str, ends_in_days: float = 20, self_signed: bool = False) -> ssl.SSLContext:
