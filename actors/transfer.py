@@ -9,6 +9,7 @@ one connection, one transfer: a pinned address stays in a handle's cache, and mu
 from __future__ import annotations
 
 import struct
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,6 +25,9 @@ from actors.proxies import Proxy
 from providers._contract import Malformed, ProviderError, TooLarge
 
 STEP_MS = 50  # how often the thread looks up while nothing arrives
+# Pieces in one step: those of a body that comes in ordinary chunks are far fewer.
+MANY_PIECES = 200
+PAUSE = 0.02
 # Where libcurl would look names up by itself: nowhere. Whatever is not pinned does not resolve.
 _NO_DNS = "127.0.0.1:1"
 _LEFT_TO_CURL = ("", "identity", "br", "zstd")
@@ -109,6 +113,12 @@ class Answer:
         self._order = order
         self._head_bytes = 0
         self._decoder: Decoder | None = None
+        self.pieces = 0
+
+    @property
+    def needs_wire(self) -> bool:
+        """Whether `add_wire` has a use for what comes, as far as is known."""
+        return self._decoder is not None or not self.has_head
 
     def add_line(self, line: bytes) -> int:
         """One line of a head. Informational answers come before the final one, trailers behind the body."""
@@ -148,6 +158,7 @@ class Answer:
             self.error = error
 
     def _verdict(self, taken: bytes) -> int:
+        self.pieces += 1
         return CURL_WRITEFUNC_ERROR if self.error or self.is_enough else len(taken)
 
     def _read(self, line: bytes) -> None:
@@ -195,11 +206,18 @@ class Transfer:
             connect_to = self._prepare(curl)
             lib.curl_multi_add_handle(multi, curl._curl)
             running = ffi.new("int *")
+            pieces = 0
             while True:
                 lib.curl_multi_perform(multi, running)
                 look_up(self.answer, _number(curl, CurlInfo.REQUEST_SIZE) > 0)
                 if not running[0] or self.answer.error is not None:
                     break
+                if not self.answer.needs_wire:
+                    curl.setopt(CurlOpt.VERBOSE, 0)
+                if self.answer.pieces - pieces > MANY_PIECES:
+                    # A flood of tiny chunks: each takes the interpreter for itself, and the loop waits meanwhile.
+                    time.sleep(PAUSE)
+                pieces = self.answer.pieces
                 lib.curl_multi_poll(multi, ffi.NULL, 0, STEP_MS, ffi.NULL)
             return self._facts(curl, _result(multi))
         finally:

@@ -87,6 +87,33 @@ async def test_a_stream_that_decodes_to_nothing_is_capped_on_the_wire(encoding: 
     assert kind is TooLarge
 
 
+async def test_a_flood_of_tiny_chunks_leaves_the_loop_its_turns() -> None:
+    async def serve(stream: trio.abc.Stream) -> None:
+        await read_head(stream)
+        await stream.send_all(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        for _ in range(20):
+            await stream.send_all(b"1\r\nx\r\n" * 1000)
+            await trio.sleep(0.01)
+        await stream.send_all(b"0\r\n\r\n")
+
+    waits: list[float] = []
+
+    async def tick() -> None:
+        while True:
+            asked_at = trio.current_time()
+            await trio.sleep(0.005)
+            waits.append(trio.current_time() - asked_at)
+
+    async with browser(serve) as (client, url), trio.open_nursery() as nursery:
+        nursery.start_soon(tick)
+        reply = await client.get(url, extensions=CALLER)
+        nursery.cancel_scope.cancel()
+
+    assert reply.content == b"x" * 20_000
+    # The middle one, since the machine may have other things to do than this test.
+    assert sorted(waits)[len(waits) // 2] < 0.05
+
+
 async def drip(stream: trio.abc.Stream) -> None:
     await read_head(stream)
     await stream.send_all(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
