@@ -28,7 +28,7 @@ from actors.transfer_ends import End, end_of
 from actors.transport import CALLER_METHODS, DEFAULT_MAX_BODY_BYTES, MAX_HEADERS
 from actors.units import current_unit
 from providers._address import effective_port, is_literal
-from providers._contract import ProviderError
+from providers._contract import ProviderError, Refused
 
 # Bytes of a body that arrive before they are counted: the thread waits for the loop each time.
 COUNTED_BYTES = 256 * 1024
@@ -98,7 +98,7 @@ class ImpersonatingTransport(httpx.AsyncBaseTransport):
         try:
             end, answer = await self._first_that_connects(order, ways, _Watch(request.extensions.get("trace"), hold))
             error = self._error(backend, end)
-            if error is not None and not answer.has_head:
+            if error is not None and (isinstance(error, Refused) or not answer.has_head):
                 _fail(end, error)
             is_done = True
         finally:

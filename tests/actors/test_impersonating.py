@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import zlib
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -11,6 +12,7 @@ import pytest
 import trio
 
 from actors.client import Guard, open_client
+from actors.transfer import Facts, Transfer
 from actors.units import unit_of_work
 from providers._contract import Blocked, Progress, Refused, Unavailable
 from providers._wire import fetch_page
@@ -300,6 +302,19 @@ async def test_this_service_is_not_read_through_itself() -> None:
                 assert await failure(client, f"http://{HOST}:{port}/", **CALLER) == (Refused, "address not allowed")
 
     assert seen.heads == []
+
+
+async def test_nothing_is_told_of_an_answer_from_an_address_not_pinned(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    real = Transfer.run
+
+    def astray(transfer: Transfer, look_up: Any) -> Facts:
+        return replace(real(transfer, look_up), remote="10.0.0.1")
+
+    monkeypatch.setattr(Transfer, "run", astray)
+    async with browser(site(answer(b"", 302, "Location: /inside"))) as (client, url):
+        assert await failure(client, url, **CALLER) == (Refused, "address not allowed")
 
 
 async def test_a_name_that_does_not_resolve_here_is_looked_up_nowhere_else() -> None:
