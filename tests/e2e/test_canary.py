@@ -32,6 +32,7 @@ VIDEO = "https://www.youtube.com/watch?v=dQw4w9WgXcQ"
 PUBLIC = "http://8.8.8.8/article"
 ECHO_PATH = "/article/echo/1"
 TOKEN = "MCP_BEARER_TOKEN"
+LOGINS = ("authorization", "proxy-authorization")
 
 # Runs the command line as if nobody had told it of any secret, by value or by pattern.
 BLIND = """
@@ -87,14 +88,47 @@ def aviary(net: FakenetProcess) -> Aviary:
     return Aviary(environment, canaries)
 
 
+def aviary_behind_proxies(net: FakenetProcess, proxy: str) -> Aviary:
+    """As `aviary`, and every instance has a proxy and every address a login, with a canary in each.
+
+    No instance is there that another steps aside for: the one that steps aside has the rotating proxy.
+    """
+    birds = aviary(net)
+    environment, canaries = birds.environment, birds.canaries
+    host, _, port = proxy.partition("://")[2].partition(":")
+    canaries["PROXY_PASSWORD"] = environment["PROXY_PASSWORD"] = canary(len(canaries))
+    environment |= {"PROXY_SCHEME": "http", "PROXY_HOST": host, "PROXY_PORT": port, "PROXY_LOGIN": "rotating"}
+    avoided = {instance.steps_aside_for for instance in TABLE}
+    environment |= {f"{instance.prefix}_ENABLED": "false" for instance in TABLE if instance.name in avoided}
+    for instance in TABLE:
+        options = [value.variable for value in instance.options if value.kind == "proxy"]
+        own = [] if instance.scrapes else [f"{instance.prefix}_PROXY"]
+        environment |= dict.fromkeys(own + options, proxy)
+        addresses = [name for name in variable_names(instance) if is_address(environment.get(name, ""))]
+        for variable in [name for name in addresses if name not in canaries]:
+            canaries[variable] = canary(len(canaries))
+            environment[variable] = with_login(environment[variable], "someone", canaries[variable])
+    return birds
+
+
 def keys(instance: Instance) -> list[str]:
     return [value.variable for value in instance.needs + instance.options if value.kind == "secret"]
 
 
-def keys_of(birds: Aviary, role: Role) -> set[str]:
-    """Keys that a call of this role carries when everybody fails; a final reader's targets are not at hand here."""
+def asked(birds: Aviary, role: Role) -> list[Instance]:
+    """Whom a call of this role reaches when everybody fails; a final reader's targets are not at hand here."""
     able = [each for each in TABLE if role in each.roles and not each.final]
-    return {variable for each in able for variable in keys(each) if variable in birds.canaries}
+    return [each for each in able if birds.environment.get(f"{each.prefix}_ENABLED") != "false"]
+
+
+def keys_of(birds: Aviary, role: Role) -> set[str]:
+    """Keys that such a call carries."""
+    return {variable for each in asked(birds, role) for variable in keys(each) if variable in birds.canaries}
+
+
+def proxies_of(birds: Aviary, role: Role) -> set[str]:
+    """Variables with the logins of the proxies that such a call goes through."""
+    return {"PROXY_PASSWORD" if each.scrapes else f"{each.prefix}_PROXY" for each in asked(birds, role)}
 
 
 def canary(number: int) -> str:
@@ -186,9 +220,9 @@ async def drive(net: FakenetProcess, server: ServerProcess, birds: Aviary) -> di
 
 
 def sent(net: FakenetProcess) -> str:
-    """All that reached the remotes since they last forgot; values of `Authorization: Basic` decoded."""
+    """All that reached the remotes since they last forgot; basic logins decoded."""
     requests = [request for remote in net.urls for request in net.requests(remote)]
-    basic = [value for each in requests for name, value in pairs(each["headers"]) if name.lower() == "authorization"]
+    basic = [value for each in requests for name, value in pairs(each["headers"]) if name.lower() in LOGINS]
     decoded = [b64decode(value[6:]).decode() for value in basic if value.lower().startswith("basic ")]
     return json.dumps(requests) + " ".join(decoded)
 
@@ -238,15 +272,13 @@ def test_no_canary_is_in_any_output_of_a_server_in_trouble(net, tmp_path):
     assert leaks(birds, outputs) == {}
 
 
-def test_no_canary_is_in_any_output_of_the_command_line(net, tmp_path):
-    birds = aviary(net)
-    echoed = echo(birds.canaries.values())
-    play_everywhere(
-        net, "status", {"code": 429, "body": echoed, "content_type": "application/json", "retry_after": "9"}
-    )
+def test_no_canary_is_in_any_output_of_a_search_through_proxies_in_trouble(net, tmp_path):
+    birds = aviary_behind_proxies(net, net.urls["web"])
+    net.play("web", "status", code=407, body=echo(birds.canaries.values()), content_type="application/json")
 
     outputs = command_line(["search", "type k"], birds, tmp_path / "search")
 
+    assert birds.heard(sent(net)) >= proxies_of(birds, Role.SEARCH)
     assert "provider_failed" in outputs["research-mcp.log"]
     assert leaks(birds, outputs) == {}
 
