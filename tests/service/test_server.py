@@ -393,7 +393,7 @@ def test_start_up_is_kept_out_of_collections() -> None:
     try:
         settle_garbage_collector()
 
-        assert gc.get_threshold() == (20_000, 50, 100)
+        assert gc.get_threshold() == (2_000, 5, 20)
         assert gc.get_freeze_count() > 0
     finally:
         gc.unfreeze()
