@@ -1,4 +1,4 @@
-"""Whole servers whose log or ledger cannot be used: they start, free instances serve, and one line says why."""
+"""Whole servers whose log, ledger or disk cannot be used: they start, free instances serve, and one line says why."""
 
 from __future__ import annotations
 
@@ -127,3 +127,16 @@ async def test_server_serves_with_stderr_closed_and_a_ledger_it_cannot_create(ne
     assert len({json.dumps(event) for event in events}) == len(events)
     assert server.log.read_text() == ""
     assert_calm(said)
+
+
+async def test_server_serves_when_no_file_can_grow(net, tmp_path):
+    full_disk = ["sh", "-c", 'ulimit -f 0; exec "$0" "$@"']
+    with server_process(variables(net), tmp_path / "server", launcher=full_disk) as server:
+        statuses = await search(server, 3)
+        service = server.get("/stats").json()["service"]
+        code = server.stop()
+
+    assert statuses == ["success"] * 3
+    assert (net.calls()[FREE], net.calls()[METERED]) == (3, 0)
+    assert min(service["log"].values()) > 0, "lines that were dropped are counted, of either sink"
+    assert code == 0
