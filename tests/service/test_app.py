@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,7 +16,7 @@ from structlog.testing import capture_logs
 from actors.breaker import BreakerStatistics
 from actors.statistics import ActorStatistics, CallStatistics
 from service import app as app_module
-from service.app import MAX_REQUEST_BYTES, HttpApp, Message, Reply, json_reply, warn_of_open_routes
+from service.app import MAX_REQUEST_BYTES, REQUESTS_PER_PASS, HttpApp, Message, Reply, json_reply, warn_of_open_routes
 from service.gate import Gate
 from tests.service.desk import Bench
 
@@ -231,6 +233,32 @@ async def test_a_client_that_leaves_later_is_noticed() -> None:
     await ask(app, "POST", "/mcp", messages=[chunk(b"{}"), {"type": "http.disconnect"}])
 
     assert [message["type"] for message in seen] == ["http.request", "http.disconnect"]
+
+
+async def test_requests_of_one_instant_go_on_a_few_in_each_pass_of_the_loop() -> None:
+    passes, begun = Passes(), []
+
+    async def note(_scope: Any, _receive: Any, _send: Any) -> None:
+        begun.append(passes.number)
+
+    app = HttpApp(note, Gate(), {}, open_pages=frozenset())
+    trio.lowlevel.add_instrument(passes)
+    async with trio.open_nursery() as nursery:
+        for _ in range(50):
+            nursery.start_soon(partial(ask, app, "POST", "/mcp", messages=[chunk(b"{}")]))
+    trio.lowlevel.remove_instrument(passes)
+
+    assert len(begun) == 50
+    assert max(Counter(begun).values()) == REQUESTS_PER_PASS
+
+
+class Passes(trio.abc.Instrument):
+    """Counts how often the loop looked at its sockets and its clock."""
+
+    number = 0
+
+    def before_io_wait(self, timeout: float) -> None:
+        self.number += 1
 
 
 # --- operators' pages -----------------------------------------------------------------------------------------------
