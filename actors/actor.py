@@ -157,17 +157,16 @@ class Actor:
             assert breaker is not None
             return Attempt(self._ref.circuit_open(breaker.refused_until(now) or now))
         try:
-            skipped = await self._reserve(request) or await self._spend(request)
+            skipped = await self._reserve(request) or await self._spend(request) or await self._begin(request)
             if skipped is not None:
                 return Attempt(skipped)
-            await self._begin(request)
             return await self._call(request, leave)
         finally:
             self._report(leave, Verdict.NOTHING)  # no effect if the call was reported
 
     async def _reserve(self, request: Request) -> Failure | None:
         """The first try comes with a slot that `ask` reserved and waited for; a second one needs its own."""
-        skipped = self._ref.reserve(request) if request.slot is None else None
+        skipped = await self._ref.reserve(request) if request.slot is None else None
         if skipped is None:
             await self._ref.slot_comes(request)
         return skipped
@@ -203,22 +202,16 @@ class Actor:
             Kind.QUOTA_SPENT, f"{used['used']} of {used['limit']} units used this {used['period']}", retry_at
         )
 
-    async def _begin(self, request: Request) -> None:
-        """Wait until the throttle lets the call start, as a rule not at all, and note that it starts.
-
-        The check at the door keeps out a request whose asker has left, since that slot was given back already.
-        """
-        while True:
-            await trio.lowlevel.checkpoint_if_cancelled()
-            assert request.slot is not None
-            at = self._ref.throttle.begin(request.slot, trio.current_time())
-            if at is None:
-                break
-            await trio.sleep_until(at)
-        request.slot = None
+    async def _begin(self, request: Request) -> Failure | None:
+        """Wait until the throttle lets the call start, as a rule not at all, and note that it starts."""
+        try:
+            await self._ref.slots.begin(request)
+        except LedgerDown as error:
+            return self._ref.failure(Kind.DOWN, str(error))
         request.tries += 1
         if request.tries == 1:
             self._budget.called()
+        return None
 
     async def _call(self, request: Request, leave: Pass) -> Attempt:
         """Call the provider; its errors become data here."""

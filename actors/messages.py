@@ -69,7 +69,8 @@ class Request:
 
     `patience`: how many seconds the job may wait for a throttle slot; None leaves it to the row. What happened on the
     way is noted here, since the asker may have to answer for a worker that is stuck: the throttle `slot` (trio's clock)
-    that `ask` reserved, how often the provider was called (`tries`), and the units `billed` so far.
+    that `ask` reserved and, where replicas share slots, the `ticket` that stands for it there; how often the provider
+    was called (`tries`), and the units `billed` so far.
     """
 
     job: Job
@@ -78,5 +79,6 @@ class Request:
     trace: str
     patience: float | None = None
     slot: float | None = None
+    ticket: str | None = None
     tries: int = 0
     billed: int = 0

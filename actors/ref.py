@@ -21,12 +21,13 @@ import structlog
 import trio
 
 from actors.breaker import Breaker
-from actors.ledger import Ledger
+from actors.ledger import Ledger, LedgerDown
 from actors.messages import Failure, Outcome, Reply, Request
 from actors.policy import POLICY, Fault
 from actors.quota import Quota
 from actors.restarts import described
 from actors.row import Row
+from actors.slots import OwnSlots, SlotsOf
 from actors.statistics import (
     NO_BREAKER,
     ActorState,
@@ -38,7 +39,6 @@ from actors.statistics import (
     role_names,
     shown_proxy,
 )
-from actors.throttle import Throttle
 from providers._contract import Job, Kind, Role, Target
 
 log = structlog.get_logger()
@@ -47,10 +47,17 @@ log = structlog.get_logger()
 class Ref:
     """One instance, as seen by everybody else. Made and kept running by the supervisor."""
 
-    def __init__(self, row: Row, ledger: Ledger, rng: random.Random, wall: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        row: Row,
+        ledger: Ledger,
+        rng: random.Random,
+        wall: Callable[[], float] = time.time,
+        slots_of: SlotsOf = OwnSlots,
+    ) -> None:
         self.row = row
         self.state: ActorState = "restarting"
-        self.throttle = Throttle(row.rate)
+        self.slots = slots_of(row)
         self.quota = Quota(row.limit)
         self.breaker: Breaker | None = None
         self.latencies = Latencies()
@@ -83,7 +90,7 @@ class Ref:
 
     def next_slot_at(self, now: float) -> float | None:
         """When the throttle lets the next call start, on trio's clock; None for an instance without a rate."""
-        return None if self.row.rate is None else self.throttle.next_slot(now)
+        return None if self.row.rate is None else self.slots.next_slot(now)
 
     async def ask(self, job: Job, *, patience: float | None = None) -> Outcome:
         """Have the job done, and return the answer or why there is none.
@@ -98,14 +105,12 @@ class Ref:
         outcome: Outcome | None = None
         try:
             await trio.lowlevel.checkpoint()
-            outcome = self._refusal(request) or await self._deliver(request)
+            outcome = self._refusal() or await self._deliver(request)
             return replace(outcome, took=trio.current_time() - began_at, billed=request.billed)
         finally:
             # The asker is leaving. A request in a worker stops here, one that still queues will be skipped.
             request.scope.cancel()
-            if request.slot is not None:
-                self.throttle.release(request.slot)
-                request.slot = None
+            self.slots.release(request)
             self._calls.count(outcome, called=request.tries > 0)
 
     def failure(self, kind: Kind, detail: str = "", retry_at: float | None = None) -> Failure:
@@ -141,7 +146,7 @@ class Ref:
             mailbox=MailboxStatistics(channel.current_buffer_used, int(channel.max_buffer_size)),
             in_flight=self.in_flight,
             workers=row.workers,
-            throttle=self.throttle.statistics(now),
+            throttle=self.slots.statistics(now),
             quota=self.quota.statistics(counts, wall_now),
             breaker=NO_BREAKER if self.breaker is None else self.breaker.statistics(now),
             calls=self._calls.statistics(),
@@ -152,30 +157,34 @@ class Ref:
             proxy=shown_proxy(row.proxy),
         )
 
-    def _refusal(self, request: Request) -> Failure | None:
-        """What stands against the request already; None when it may be sent, and then its slot is reserved."""
+    def _refusal(self) -> Failure | None:
+        """What stands against any request already."""
         now = trio.current_time()
         if self.state != "running" or self.closed.is_set():
             return self._down()
         if self.breaker is not None and (until := self.breaker.refused_until(now)) is not None:
             return self.circuit_open(until)
-        return self.reserve(request)
+        return None
 
     def circuit_open(self, until: float) -> Failure:
         seconds = max(0.0, until - trio.current_time())
         reason = f" after {self.last_error}" if self.last_error else ""
         return self.failure(Kind.CIRCUIT_OPEN, f"off for {seconds:.0f} s{reason}", until)
 
-    def reserve(self, request: Request) -> Failure | None:
-        """Reserve a throttle slot within the request's patience, or say when the next one comes."""
+    async def reserve(self, request: Request) -> Failure | None:
+        """Reserve a throttle slot within the request's patience, or say when the next one comes.
+
+        Does not wait, unless replicas share the slots.
+        """
         now = trio.current_time()
         patience = self.row.patience if request.patience is None else request.patience
-        slot = self.throttle.reserve(now, by=min(now + patience, request.scope.deadline))
-        if slot is None:
-            at = self.throttle.next_slot(now)
-            return self.failure(Kind.THROTTLED, f"next slot in {at - now:.0f} s", at)
-        request.slot = slot
-        return None
+        try:
+            if await self.slots.reserve(request, by=min(now + patience, request.scope.deadline)):
+                return None
+        except LedgerDown as error:
+            return self.failure(Kind.DOWN, str(error))
+        at = self.slots.next_slot(now)
+        return self.failure(Kind.THROTTLED, f"next slot in {at - now:.0f} s", at)
 
     async def slot_comes(self, request: Request) -> None:
         """Sleep until the request's slot; return at once, without a checkpoint, if it has come."""
@@ -184,6 +193,9 @@ class Ref:
 
     async def _deliver(self, request: Request) -> Outcome:
         with trio.move_on_at(request.scope.deadline):
+            refusal = await self.reserve(request)
+            if refusal is not None:
+                return refusal
             await self.slot_comes(request)
             if self.state != "running":
                 return self._down()

@@ -22,6 +22,7 @@ from actors.ledger import Ledger
 from actors.ref import Ref
 from actors.restarts import Restarts, RetryBudget, crash_of, described, innermost
 from actors.row import Row
+from actors.slots import OwnSlots, SlotsOf
 from actors.statistics import ActorStatistics
 
 OpenClient = Callable[[Row], AbstractAsyncContextManager[httpx.AsyncClient]]
@@ -37,13 +38,15 @@ async def open_supervisor(
     open_client: OpenClient,
     rng: random.Random | None = None,
     wall: Callable[[], float] = time.time,
+    slots_of: SlotsOf = OwnSlots,
 ) -> AsyncIterator[Supervisor]:
     """Run one actor per row while the block lasts. At its end the actors finish what is queued, then stop.
 
-    `wall` tells seconds since 1970, for quota periods; everything else goes by trio's clock.
+    `wall` tells seconds since 1970, for quota periods; everything else goes by trio's clock. `slots_of` makes the slots
+    of a row: its own, unless replicas share them.
     """
     async with trio.open_nursery() as nursery:
-        supervisor = Supervisor(rows, ledger, open_client, rng or random.Random(), wall)  # noqa: S311 (jitter)
+        supervisor = Supervisor(rows, ledger, open_client, rng or random.Random(), wall, slots_of)  # noqa: S311 (jitter)
         for ref in supervisor.refs.values():
             await nursery.start(supervisor.keep, ref)
         yield supervisor
@@ -60,8 +63,10 @@ class Supervisor:
         open_client: OpenClient,
         rng: random.Random,
         wall: Callable[[], float],
+        slots_of: SlotsOf,
     ) -> None:
-        self.refs: Mapping[str, Ref] = MappingProxyType({row.name: Ref(row, ledger, rng, wall) for row in rows})
+        refs = {row.name: Ref(row, ledger, rng, wall, slots_of) for row in rows}
+        self.refs: Mapping[str, Ref] = MappingProxyType(refs)
         self._ledger = ledger
         self._open_client = open_client
         self._rng = rng

@@ -9,6 +9,7 @@ between.
 
 from __future__ import annotations
 
+import math
 from bisect import insort
 from collections import deque
 from dataclasses import dataclass
@@ -58,14 +59,22 @@ class Throttle:
         """Turn a reserved slot into a start. Returns None when the call may go out now, else when to try again."""
         if self._rate is None:
             return None
-        earliest = slot
-        if len(self._begun) == self._rate.count:
-            earliest = max(slot, self._begun[0] + self._rate.period)
+        earliest = max(slot, self.opens_at())
         if now < earliest:
             return earliest
         self._reserved.remove(slot)
-        self._begun.append(now)
+        self.note_start(now)
         return None
+
+    def opens_at(self) -> float:
+        """From when on another start keeps the rate, going by those that have begun."""
+        if self._rate is None or len(self._begun) < self._rate.count:
+            return -math.inf
+        return self._begun[0] + self._rate.period
+
+    def note_start(self, now: float) -> None:
+        """Count a start that was allowed elsewhere."""
+        self._begun.append(now)
 
     def release(self, slot: float) -> None:
         """Give back a reserved slot whose call did not begin and will not.

@@ -82,7 +82,7 @@ class Scene:
             self.afterwards = await ref.ask(ASKED)
             self.restarts = ref.restarts
             assert ref.in_flight == 0
-            assert ref.throttle._reserved == []
+            assert ref.slots.throttle._reserved == []
 
     async def ask(self, ref) -> None:
         self.outcomes.append(await ref.ask(ASKED))

@@ -138,7 +138,7 @@ async def live(rng: random.Random, witness: Witness, provider: Scripted, row_fie
         await trio.sleep_until(started + rng.choice([5.0, 50.0, 200.0]))
 
     assert ref.in_flight == 0
-    assert ref.throttle._reserved == []
+    assert ref.slots.throttle._reserved == []
     seen = ref.statistics().calls
     assert seen.total == witness.asks
 
