@@ -18,6 +18,7 @@ from providers._address import MAX_URL_CHARS
 from providers._clean import clean_line
 from service.calling import Answer, Desk, Tool, call_tool
 from service.calls import Calls, Draining, Full, Ticket
+from service.icon import data_uri
 from service.progress import Report, open_progress
 from service.redact import Redactor
 from service.texts import Texts
@@ -28,7 +29,6 @@ _log = structlog.get_logger()
 # Messages, titles and snippets are far below; the text of a page is above, and searching it would hold up the loop.
 MAX_REDACTED_CHARS = 100_000
 
-WEBSITE = "https://github.com/research-mcp/research-mcp"
 # Five minutes: the list only changes when the operator sets a key and starts the server anew.
 _CACHE_HINTS: Mapping[Any, CacheHint] = {
     "tools/list": CacheHint(ttl_ms=300_000, scope="public"),
@@ -44,7 +44,7 @@ class Identity:
 
     name: str = "research-mcp"
     version: str = "0"
-    website_url: str = WEBSITE
+    website_url: str | None = None
 
 
 class Service:
@@ -165,6 +165,7 @@ def make_server(service: Service, identity: Identity, texts: Texts) -> Server[An
         title=texts.say("server.title"),
         instructions=texts.say("server.instructions"),
         website_url=identity.website_url,
+        icons=[mcp_types.Icon(src=data_uri(), mime_type="image/svg+xml", sizes=["any"])],
         cache_hints=_CACHE_HINTS,
         get_tool_input_schema=service.schema_of,
         on_list_tools=service.list_tools,

@@ -26,7 +26,7 @@ from service.settings import Settings
 from service.table import TABLE
 from service.texts import Texts
 from service.tools import research_tools
-from service.version import own_version
+from service.version import own_version, own_website
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def _runtime(settings: Settings, configured: Configured, supervisor: Supervisor,
         calls=calls,
         deadlines=deadlines,
         uptime=Uptime(),
-        identity=Identity(settings.mcp_name, own_version()),
+        identity=Identity(settings.mcp_name, own_version(), own_website()),
         redactor=redactor,
     )
 

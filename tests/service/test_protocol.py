@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
+from xml.etree import ElementTree
 
 import mcp_types
 import pytest
@@ -14,7 +16,8 @@ from trio.testing import wait_all_tasks_blocked
 
 from actors.results import Report, Step
 from providers._contract import Kind
-from service.protocol import WEBSITE
+from service.icon import SVG
+from service.protocol import Identity, make_server
 from tests.service.desk import Bench, FakeBackend, forever, found, hit, page, unfound, unread
 
 ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])
@@ -27,11 +30,36 @@ async def test_a_client_is_told_who_the_server_is_and_that_it_has_tools_only(mod
         capabilities = client.server_capabilities
 
         assert info is not None
-        assert (info.name, info.version, info.website_url) == ("research-mcp", "1.2.3", WEBSITE)
+        assert (info.name, info.version, info.website_url) == ("research-mcp", "1.2.3", None)
         assert info.title == "Research: search and read the web"
         assert "search_and_read for research" in (client.instructions or "")
         assert capabilities is not None
         assert capabilities.model_dump(exclude_none=True) == {"tools": {"list_changed": False}}
+
+
+@ERAS
+async def test_the_icon_needs_no_fetching_and_is_a_drawing_without_script(mode: Any) -> None:
+    async with Client(Bench().server, mode=mode) as client:
+        assert client.server_info is not None
+        (icon,) = client.server_info.icons or []
+
+    kind, _, data = icon.src.partition(",")
+    drawing = base64.b64decode(data, validate=True).decode()
+    assert (kind, icon.mime_type, icon.sizes) == ("data:image/svg+xml;base64", "image/svg+xml", ["any"])
+    assert drawing == SVG
+    assert {element.tag.rpartition("}")[2] for element in ElementTree.fromstring(drawing).iter()} <= {
+        "svg", "g", "rect", "path",
+    }  # fmt: skip
+    assert len(icon.src) < 500
+
+
+@ERAS
+async def test_the_website_is_the_one_the_package_names(mode: Any) -> None:
+    bench = Bench()
+    server = make_server(bench.service, Identity(website_url="https://research.example/"), bench.desk.texts)
+    async with Client(server, mode=mode) as client:
+        assert client.server_info is not None
+        assert client.server_info.website_url == "https://research.example/"
 
 
 async def test_the_list_of_tools_may_be_cached() -> None:
