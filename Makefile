@@ -9,7 +9,7 @@ ARGS ?=
 CORPUS ?= ../shared/corpus
 
 .DEFAULT_GOAL := help
-.PHONY: help install env run test check bench soak dist clean pins
+.PHONY: help install env run test check bench soak conformance dist clean pins
 
 help: ## what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1 \t/' | expand -t 18
@@ -55,6 +55,9 @@ bench: $(VENV)/.developing ## figures beside a bare server and a bare extractor
 
 soak: $(VENV)/.developing ## the long tests
 	$(BIN)/python -m pytest -m soak $(ARGS)
+
+conformance: $(VENV)/.developing ## the official conformance suite and the Inspector, over Node
+	tests/conformance/run $(ARGS)
 
 dist: $(VENV)/bin/python ## a wheel in dist/
 	@rm -rf build dist

@@ -100,11 +100,16 @@ def bare_environment(directory: Path) -> dict[str, str]:
 
 @contextmanager
 def server_process(
-    environment: Mapping[str, str], directory: Path, *, launcher: Sequence[str] = ()
+    environment: Mapping[str, str],
+    directory: Path,
+    *,
+    launcher: Sequence[str] = (),
+    program: Sequence[str] = ("-m", "service", "serve"),
 ) -> Iterator[ServerProcess]:
     """A server with `environment` (see `bare_environment`), its files under `directory`; up when this returns.
 
-    launcher: a command that executes the one behind it, such as a shell that closes descriptors first.
+    launcher: a command that executes the one behind it, such as a shell that closes descriptors first. program: what
+    Python runs.
     """
     directory.mkdir(parents=True, exist_ok=True)
     port = free_port()
@@ -112,7 +117,7 @@ def server_process(
     log = directory / "stderr.log"
     with log.open("wb") as stderr:
         process = subprocess.Popen(
-            [*launcher, sys.executable, "-m", "service", "serve"],
+            [*launcher, sys.executable, *program],
             cwd=directory,
             env=variables,
             stdout=stderr,
