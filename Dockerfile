@@ -6,7 +6,7 @@ COPY service service
 COPY actors actors
 COPY providers providers
 RUN python -m venv /opt/research-mcp \
- && /opt/research-mcp/bin/pip install --no-cache-dir --constraint constraints.txt .
+ && /opt/research-mcp/bin/pip install --no-cache-dir --constraint constraints.txt '.[redis]'
 
 FROM python:3.11-slim
 LABEL org.opencontainers.image.title="research-mcp" \

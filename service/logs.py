@@ -44,6 +44,8 @@ LIBRARIES = (
     "htmldate",
     "courlan",
 )
+# It prints a traceback for each attempt to reach a Redis that is down; `ledger_down` says it once.
+MUTED = ("coredis",)
 
 # Control, format, bidirectional and invisible characters, line and paragraph separators, surrogates.
 _UNPRINTABLE = re.compile(
@@ -92,6 +94,8 @@ def open_logs(
     root.setLevel(settings.log_level)
     for name in LIBRARIES:
         logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
+    for name in MUTED:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     logging.captureWarnings(True)
     _configure_structlog()
     for lane in logs.lanes:

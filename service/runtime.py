@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -10,8 +10,8 @@ from functools import partial
 from actors.client import make_ssl_context, open_client
 from actors.deadlines import Deadlines
 from actors.guard import Guard
-from actors.ledger import open_ledger
 from actors.pipelines import PipelineOptions, Pipelines
+from actors.state import State, open_state
 from actors.statistics import ActorStatistics, absent
 from actors.supervisor import Supervisor, open_supervisor
 from providers._workers import open_workers
@@ -44,6 +44,7 @@ class Runtime:
     uptime: Uptime
     identity: Identity
     redactor: Redactor
+    ledger_problem: Callable[[], str | None]
 
     def statistics(self) -> tuple[ActorStatistics, ...]:
         """One entry per instance of the table, in its order; those that do not run too."""
@@ -82,14 +83,18 @@ async def open_runtime(settings: Settings) -> AsyncIterator[Runtime]:
     client_of = partial(open_client, guard=guard, ssl_context=make_ssl_context())
     async with (
         open_workers(settings.extract_workers),
-        open_ledger(settings.ledger_url) as ledger,
-        open_supervisor(configured.rows, ledger=ledger, open_client=client_of) as supervisor,
+        open_state(settings.ledger_url) as state,
+        open_supervisor(
+            configured.rows, ledger=state.ledger, open_client=client_of, slots_of=state.slots_of
+        ) as supervisor,
     ):
         pipelines = Pipelines(supervisor.refs, configured.orders, guard, pipeline_options(settings))
-        yield _runtime(settings, configured, supervisor, pipelines)
+        yield _runtime(settings, configured, supervisor, pipelines, state)
 
 
-def _runtime(settings: Settings, configured: Configured, supervisor: Supervisor, pipelines: Pipelines) -> Runtime:
+def _runtime(
+    settings: Settings, configured: Configured, supervisor: Supervisor, pipelines: Pipelines, state: State
+) -> Runtime:
     texts, deadlines, redactor = Texts(settings.help_language), Deadlines(), Redactor(secrets_of(settings))
     tools = research_tools(has_images=bool(configured.orders.images))
     calls = Calls(settings.max_calls_in_flight, tuple(tool.name for tool in tools))
@@ -106,6 +111,7 @@ def _runtime(settings: Settings, configured: Configured, supervisor: Supervisor,
         uptime=Uptime(),
         identity=Identity(settings.mcp_name, own_version(), own_website()),
         redactor=redactor,
+        ledger_problem=state.problem,
     )
 
 

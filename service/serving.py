@@ -62,6 +62,7 @@ async def serve_runtime(
         runtime.statistics,
         runtime.redactor.text,
         log,
+        runtime.ledger_problem,
     )
     pages = stats.pages()
     manager = open_session_manager(make_server(runtime.service, runtime.identity, runtime.texts))

@@ -10,12 +10,15 @@ import io
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, TypeVar, cast
 
 from dotenv.parser import parse_stream
 
+from actors.redis_url import SHAPE as REDIS_SHAPE
+from actors.redis_url import is_redis_url, redis_place
 from service import values
 from service.values import SettingsError, wrong
 
@@ -94,7 +97,7 @@ class Settings:
     default_timeout_ms: int | None
     min_timeout_ms: int
     max_timeout_ms: int
-    ledger_url: str
+    ledger_url: str = field(repr=False)
     extract_workers: int
     proxy_sessions: ProxySessions | None
     retrieval: RetrievalLimits
@@ -103,7 +106,8 @@ class Settings:
     @property
     def secrets(self) -> tuple[str, ...]:
         password = self.proxy_sessions.password if self.proxy_sessions else None
-        return tuple(each for each in (self.mcp_bearer_token, password) if each)
+        ledger = redis_place(self.ledger_url).password if is_redis_url(self.ledger_url) else None
+        return tuple(each for each in (self.mcp_bearer_token, password, ledger) if each)
 
 
 def from_environment(env_file: Path | None = None) -> Settings:
@@ -225,8 +229,16 @@ def _name(variable: str, value: str) -> str:
 
 
 def _ledger_url(variable: str, value: str) -> str:
-    if not value.startswith("sqlite:") or not value.removeprefix("sqlite:"):
-        raise wrong(variable, "must look like sqlite:PATH")
+    if value.startswith("sqlite:") and value.removeprefix("sqlite:"):
+        return value
+    if not is_redis_url(value):
+        raise wrong(variable, f"must look like sqlite:PATH or {REDIS_SHAPE}")
+    try:
+        redis_place(value)
+    except ValueError:
+        raise wrong(variable, f"must look like {REDIS_SHAPE}") from None
+    if find_spec("coredis") is None:
+        raise wrong(variable, "names a Redis, which needs one more package: pip install 'research-mcp[redis]'")
     return value
 
 

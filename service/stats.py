@@ -26,7 +26,10 @@ class Statistics(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """What the pages are made of. `redact` takes configured secrets out of any text; `log` counts lost lines."""
+    """What the pages are made of. `redact` takes configured secrets out of any text; `log` counts lost lines.
+
+    ledger_problem: why units cannot be counted now, as a sentence; None when all is well.
+    """
 
     identity: Identity
     toolset: str
@@ -35,6 +38,7 @@ class Desk:
     statistics: Statistics
     redact: Redact
     log: Callable[[], LogStatistics] = LogStatistics
+    ledger_problem: Callable[[], str | None] = lambda: None
 
     def pages(self) -> dict[str, Page]:
         return {"/healthz": self.healthz, "/readyz": self.readyz, "/stats": self.stats}
@@ -65,6 +69,7 @@ class Desk:
             "toolset": self.toolset,
             "draining": self.calls.is_draining,
             "log": asdict(self.log()),
+            "ledger": {"problem": self.ledger_problem()},
             "calls": {tool: asdict(counts) for tool, counts in self.calls.statistics().items()},
         }
         return {"service": service, "actors": [asdict(one) for one in self.statistics()]}

@@ -317,6 +317,7 @@ async def test_statistics_have_the_fields_of_the_contract() -> None:
         "toolset": "research",
         "draining": False,
         "log": {"dropped_stderr": 0, "dropped_file": 0},
+        "ledger": {"problem": None},
         "calls": {
             "search_and_read": {"total": 0, "ok": 0, "failed": 0, "in_flight": 0},
             "web_search": {"total": 2, "ok": 1, "failed": 1, "in_flight": 0},

@@ -150,7 +150,7 @@ def test_a_name_has_an_end() -> None:
 
 
 def test_a_ledger_without_a_path_is_a_sentence() -> None:
-    with pytest.raises(SettingsError, match="^LEDGER_URL must look like sqlite:PATH$"):
+    with pytest.raises(SettingsError, match="^LEDGER_URL must look like sqlite:PATH or redis://"):
         load_settings({"LEDGER_URL": "sqlite:"})
 
 
