@@ -32,7 +32,7 @@ from hypercorn.protocol.events import Body, EndBody
 from hypercorn.protocol.h11 import STREAM_ID, H11Protocol
 from hypercorn.trio.task_group import TaskGroup
 from hypercorn.trio.tcp_server import TCPServer
-from hypercorn.typing import AppWrapper, ConnectionState, Scope
+from hypercorn.typing import AppWrapper, ConnectionState, H11SendableEvent, Scope
 from hypercorn.utils import parse_socket_addr
 
 PINNED_VERSION = "0.18.0"
@@ -131,9 +131,10 @@ def _without_failures(event: str, group: BaseExceptionGroup[BaseException]) -> B
 
 
 class _Protocol(H11Protocol):
-    """HTTP/1.x only, and a reader that does not outlive its client."""
+    """HTTP/1.x only, a reader that does not outlive its client, and heads that leave together with their bodies."""
 
     _is_closed = False
+    _head = b""
 
     async def handle(self, event: Event) -> None:
         if isinstance(event, Closed):
@@ -168,6 +169,20 @@ class _Protocol(H11Protocol):
                 await self.stream.handle(Body(stream_id=STREAM_ID, data=event.data))
             else:
                 await self.stream.handle(EndBody(stream_id=STREAM_ID))
+
+    async def _send_h11_event(self, event: H11SendableEvent) -> None:
+        """As in hypercorn, but the head waits for what follows it, and nothing is sent for an event of no bytes."""
+        try:
+            data = self.connection.send(event)
+        except h11.LocalProtocolError:
+            if self.connection.their_state != h11.ERROR:
+                raise
+            return
+        data, self._head = self._head + (data or b""), b""
+        if isinstance(event, h11.Response):
+            self._head = data
+        elif data:
+            await self.send(RawData(data=data))
 
     async def _refuse(self, status: int) -> None:
         if self.connection.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
