@@ -117,27 +117,34 @@ class FanOut(Generic[Item]):
         return len(self._keys) >= self._job.limit
 
     async def _ask_together(self, groups: Sequence[Group]) -> None:
-        wave = _Wave(trio.current_time(), asked=len(groups), open=len(groups))
         self._tell("asking", {"count": len(groups)})
+        if len(groups) == 1:
+            await self._ask_in_turn(groups[0])
+            return
+        wave = _Wave(trio.current_time(), asked=len(groups), open=len(groups))
         async with trio.open_nursery() as nursery:
             for group in groups:
                 nursery.start_soon(self._ask_group, group, wave, nursery)
         self._report_open("late", Kind.LATE, "slower than the others")
 
     async def _ask_group(self, group: Group, wave: _Wave, nursery: trio.Nursery) -> None:
-        asked = False
-        for ref in group:
-            outcome = await self._ask(ref)
-            asked = asked or isinstance(outcome, Answer) or was_asked(outcome)
-            if isinstance(outcome, Answer):
-                break
-        wave.close_group(asked=asked)
+        wave.close_group(asked=await self._ask_in_turn(group))
         if wave.open == 0:
             nursery.cancel_scope.cancel()
         elif wave.is_half_answered and self._has_enough and not wave.is_closing:
             wave.is_closing = True
             grace = max(LEAST_GRACE, trio.current_time() - wave.began_at)
             nursery.start_soon(self._cut_off, grace, nursery.cancel_scope)
+
+    async def _ask_in_turn(self, group: Group) -> bool:
+        """Ask the members until one answers; True where a remote was asked at all."""
+        asked = False
+        for ref in group:
+            outcome = await self._ask(ref)
+            if isinstance(outcome, Answer):
+                return True
+            asked = asked or was_asked(outcome)
+        return asked
 
     async def _cut_off(self, grace: float, scope: trio.CancelScope) -> None:
         # Cancelled rather than given an earlier deadline: what an instance sees as its deadline counts against it.

@@ -146,6 +146,8 @@ async def each(
     values: Sequence[Value], ask: Callable[[Value], Awaitable[Result]], *, at_once: int | None = None
 ) -> list[Result]:
     """Ask for every value, `at_once` of them at a time from the first on, and return the results in order."""
+    if len(values) == 1:
+        return [await ask(values[0])]
     results: dict[int, Result] = {}
     waiting = iter(enumerate(values))
 
