@@ -5,7 +5,6 @@ from __future__ import annotations
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from http.cookiejar import CookieJar
 from typing import Any
 
 import httpx
@@ -42,15 +41,38 @@ async def open_client(row: Row, guard: Guard, ssl_context: ssl.SSLContext) -> As
     vendor = Backend(guard, exempt=row.exempt, proxy=proxy, names_to_proxy=True)
     caller = Backend(guard, proxy=proxy)
     transport = _transport(row, vendor, caller, guard.bodies, ssl_context)
-    async with httpx.AsyncClient(
+    async with Client(
         transport=transport,
         headers={"accept-encoding": "gzip, deflate"},
-        cookies=_NoCookies(),
         trust_env=False,
-        follow_redirects=False,
-        timeout=None,  # noqa: S113 - the deadline is a scope, and the transport demands one
+        timeout=None,
     ) as client:
         yield client
+
+
+class Client(httpx.AsyncClient):
+    """A client that hands each request to its transport and does nothing besides.
+
+    httpx's own way there looks for authentication, redirects, cookies and hooks; we use none of them, and they cost
+    more than the request (130 of 290 microseconds). Nothing sets a cookie here, so no page can leave one for the
+    next caller to find.
+    """
+
+    def __init__(self, *, transport: httpx.AsyncBaseTransport, **settings: Any) -> None:
+        super().__init__(transport=transport, **settings)
+        self._straight = transport.handle_async_request
+
+    async def send(self, request: httpx.Request, *, stream: bool = False, **_unused: Any) -> httpx.Response:
+        """Send `request`; the answer is read whole unless it is to be a `stream`. Raises what the transport raises."""
+        response = await self._straight(request)
+        response.request = request
+        if not stream:
+            try:
+                await response.aread()
+            except BaseException:
+                await response.aclose()
+                raise
+        return response
 
 
 def _transport(
@@ -71,10 +93,3 @@ def _transport(
         )
     vendor_pool, caller_pool = (Pool(each, ssl_context, workers=row.workers) for each in (vendor, caller))
     return Transport(vendor_pool, caller_pool, bodies)
-
-
-class _NoCookies(CookieJar):
-    """Keeps nothing: a page must not find at the next caller what it left at the last."""
-
-    def extract_cookies(self, response: Any, request: Any) -> None:
-        pass

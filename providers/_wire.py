@@ -13,6 +13,7 @@ Where answers may be large, mapping them belongs into the worker too, and so int
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import httpx
@@ -43,6 +44,9 @@ T = TypeVar("T")
 Json = Any
 Params = Mapping[str, str | int | float | bool | None]
 
+# Vendors' endpoints are few and always the same; parsing one takes longer than building the request around it.
+_parsed = lru_cache(maxsize=64)(httpx.URL)
+
 
 async def ask(
     client: httpx.AsyncClient,
@@ -66,7 +70,7 @@ async def ask(
         with translating():
             response = await client.request(
                 method,
-                url,
+                _parsed(url),
                 params=params,
                 headers=headers,
                 json=json,
