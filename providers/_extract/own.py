@@ -13,6 +13,7 @@ from typing import cast
 from lxml.etree import _Element
 from lxml.html import HtmlElement
 
+from . import thread
 from .kinds import Kind
 from .outline import Block, Outline
 from .tags import HEADINGS
@@ -24,7 +25,6 @@ LINK_SHARE = 0.6
 COPY_WORDS = 20
 MANY_COPIES = 5
 PROSE_WORDS = 18
-POST_FRAME_WORDS = 40
 HEAD_WORDS = 150
 TITLE_WORDS = 8
 ASIDE_SHARE = 0.4
@@ -64,14 +64,6 @@ _SOFT_NAME = re.compile(
     re.IGNORECASE,
 )
 """Names that also stand on parts with running text; only parts without any are dropped for these."""
-_POST_FRAME = re.compile(
-    r"(?:^|[_-])(?:extras?|pairs|author-?pane_info|badges?|signature|last-?edit(?:ed)?|reactions?|votes?|likes?|karma|reputation|rank|stats?"
-    r"|post-?(?:count|tools?|footer|actions?|controls?|buttons?|options?)|topic-?(?:tools?|actions?|info|stats?)|location"
-    r"|tool-?links?|tagline|flair|user-?title|user-?details|member-?since|joined|quick-?reply|summary-?block|rating"
-    r"|moderation|report|locations|infobar|sort)(?=$|[_-])",
-    re.IGNORECASE,
-)
-"""What surrounds each post of a thread: counters, ranks, tools; never the author's name."""
 _CONTENT_NAME = re.compile(
     r"(?:^|[_-])(?:content|main|article|post|entry|body|product|thread|topic|message|results?|page|wrapper|container"
     r"|layout|col|row|grid|section|has|with|no|not|is|without|hide|show)(?=$|[_-])",
@@ -123,10 +115,12 @@ def read(outline: Outline, kind: Kind) -> bytearray:
         link_share = (outline.link_words[end] - outline.link_words[start]) / words
         if _is_frame(outline, cast("HtmlElement", element), words / total, link_share, mains, kind):
             keep[start:end] = bytes(end - start)
-    _keep_main_only(outline, keep)
+    _keep_main_only(outline, keep, kind)
     _drop_link_lists(outline, keep, kind)
     _drop_repeated(outline, keep)
     _drop_titled_asides(outline, keep, kind)
+    if kind is Kind.FORUM:
+        thread.drop_frames(outline, keep)
     return keep
 
 
@@ -149,8 +143,6 @@ def _is_frame(
         return link_share > LINK_SHARE or next(element.iter("h1"), None) is None
     if any(map(_SOFT_NAME.search, names)):
         return link_share > LINK_SHARE or not _has_prose(outline, element)
-    if kind is Kind.FORUM and any(map(_POST_FRAME.search, names)):
-        return outline.words_in(element) <= POST_FRAME_WORDS
     if kind is not Kind.FORUM and any(_COMMENTS_NAME.search(name) for name in names):
         return next(element.iter("h1"), None) is None
     return False
@@ -254,14 +246,15 @@ def _names_something(block: Block) -> bool:
     return False
 
 
-def _keep_main_only(outline: Outline, keep: bytearray) -> None:
-    """Where one part holds more than half of what is left, only that part counts."""
+def _keep_main_only(outline: Outline, keep: bytearray, kind: Kind) -> None:
+    """Where one part holds more than half of what is left, only that part counts. A long post is no such part."""
     sums = [0]
     for block, flag in zip(outline.blocks, keep, strict=True):
         sums.append(sums[-1] + (block.words if flag else 0))
     best: tuple[int, int, int] = (0, 0, len(keep))
     for element, (start, end) in outline.spans.items():
-        is_main = element.tag in ("main", "article") or element.get("role") == "main"
+        is_main = element.tag == "main" or element.get("role") == "main"
+        is_main = is_main or (element.tag == "article" and kind is not Kind.FORUM)
         if is_main or element.get("itemprop") == "articleBody" or element.get("id") in _MAIN_IDS:
             best = max(best, (sums[end] - sums[start], start, end))
     words, start, end = best
