@@ -66,13 +66,15 @@ class World:
         match = re.fullmatch(r"/(article|long)/([^/]+)/(\d+)", path)
         if match is None:
             return None
-        sections = 100 if match[1] == "long" else 5
+        is_long = match[1] == "long"
         topic, number = unquote(match[2]).replace("-", " "), match[3]
         paragraphs = "".join(
+            # Each paragraph of the long one is its own, or a reader takes them for copies of one another.
             f"<h2>Section {section}</h2><p>"
+            + (f"What follows is the part with the number {section}. " if is_long else "")
             + " ".join(escape(sentence.format(topic=topic, number=number)) for sentence in SENTENCES)
             + "</p>"
-            for section in range(1, sections + 1)
+            for section in range(1, 101 if is_long else 6)
         )
         title = escape(f"{topic}: part {number}")
         return (
