@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -38,9 +38,9 @@ async def open_client(row: Row, guard: Guard, ssl_context: ssl.SSLContext) -> As
     deadline. Raises ValueError for a proxy's address that cannot be read.
     """
     proxy = Proxy.parse(row.proxy, rotates=row.proxy_sessions) if row.proxy else None
-    vendor = Backend(guard, exempt=row.exempt, proxy=proxy, names_to_proxy=True)
-    caller = Backend(guard, proxy=proxy)
-    transport = _transport(row, vendor, caller, guard.bodies, ssl_context)
+    transport: httpx.AsyncBaseTransport = _transport(row, *_backends(row, guard, proxy), guard.bodies, ssl_context)
+    if row.side_remotes:
+        transport = _ByRemote(transport, _sides(row, guard, ssl_context))
     async with Client(
         transport=transport,
         headers={"accept-encoding": "gzip, deflate"},
@@ -75,6 +75,19 @@ class Client(httpx.AsyncClient):
         return response
 
 
+def _backends(row: Row, guard: Guard, proxy: Proxy | None) -> tuple[Backend, Backend]:
+    """For the vendor's address, and for addresses from callers."""
+    return Backend(guard, exempt=row.exempt, proxy=proxy, names_to_proxy=True), Backend(guard, proxy=proxy)
+
+
+def _sides(row: Row, guard: Guard, ssl_context: ssl.SSLContext) -> dict[str, httpx.AsyncBaseTransport]:
+    """A transport by the name of each second remote."""
+    proxies = {side.name: Proxy.parse(side.proxy) if side.proxy else None for side in row.side_remotes}
+    return {
+        name: _plain(row, *_backends(row, guard, proxy), guard.bodies, ssl_context) for name, proxy in proxies.items()
+    }
+
+
 def _transport(
     row: Row, vendor: Backend, caller: Backend, bodies: BodyBudget, ssl_context: ssl.SSLContext
 ) -> httpx.AsyncBaseTransport:
@@ -91,5 +104,25 @@ def _transport(
             authorities=authorities_of(ssl_context),
             threads=row.workers,
         )
+    return _plain(row, vendor, caller, bodies, ssl_context)
+
+
+def _plain(row: Row, vendor: Backend, caller: Backend, bodies: BodyBudget, ssl_context: ssl.SSLContext) -> Transport:
     vendor_pool, caller_pool = (Pool(each, ssl_context, workers=row.workers) for each in (vendor, caller))
     return Transport(vendor_pool, caller_pool, bodies)
+
+
+class _ByRemote(httpx.AsyncBaseTransport):
+    """The instance's own transport, and beside it one for each remote that has a way of its own."""
+
+    def __init__(self, own: httpx.AsyncBaseTransport, sides: Mapping[str, httpx.AsyncBaseTransport]) -> None:
+        self._own = own
+        self._sides = sides
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        transport = self._sides.get(request.extensions.get("remote", ""), self._own)
+        return await transport.handle_async_request(request)
+
+    async def aclose(self) -> None:
+        for transport in (self._own, *self._sides.values()):
+            await transport.aclose()

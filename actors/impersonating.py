@@ -12,8 +12,9 @@ Extensions of a request are those of `transport.py`; `trace` hears one step, whe
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 import httpx
@@ -50,6 +51,11 @@ _IDENTITY = frozenset(
 )
 # libcurl writes these itself.
 _FRAMING = frozenset({"host", "connection", "content-length", "transfer-encoding"})
+
+# What tells the request of a page's script from the opening of a page.
+_OF_A_SCRIPT: Mapping[str, str | None] = MappingProxyType(
+    {"accept": "*/*", "sec-fetch-user": None, "upgrade-insecure-requests": None, "priority": "u=1, i"}
+)
 
 Trace = Callable[[str, object], Awaitable[None]]
 
@@ -173,6 +179,8 @@ def _headers(request: httpx.Request, profile: Profile, from_caller: bool) -> lis
         for name, value in request.headers.items():
             if name not in _IDENTITY and name not in _FRAMING and not name.startswith("sec-ch-"):
                 headers[name] = value
+        if request.headers.get("sec-fetch-mode") == "cors":
+            headers |= _OF_A_SCRIPT
     return list(headers.items())
 
 

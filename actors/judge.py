@@ -90,6 +90,8 @@ def judge(page: Page, min_chars: int) -> Verdict:
         return Verdict(Quality.NO_TEXT, chars, "no text layer")
     if chars == 0:
         return Verdict(Quality.SHELL if signals.shell else Quality.EMPTY, 0, "no text")
+    if signals.second_best:
+        return Verdict(Quality.THIN, chars, "not what this reader is for")
     if signals.document:
         return Verdict(Quality.GOOD, chars)
     return _by_text(page, chars, min_chars)

@@ -31,6 +31,18 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True)
+class SideRemote:
+    """A second remote of an instance, at another vendor's.
+
+    Requests whose extension `remote` is `name` go to it plainly: through its own proxy or none, never through the
+    instance's, and never with the looks of a browser.
+    """
+
+    name: str
+    proxy: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """What one actor needs to know of its instance.
 
@@ -61,6 +73,7 @@ class Row:
     reach: Reach = "third_party"
     proxy: str | None = field(default=None, repr=False)
     proxy_sessions: bool = False
+    side_remotes: tuple[SideRemote, ...] = ()
     exempt: frozenset[tuple[str, int]] = frozenset()
     impersonate: bool = False
     secrets: tuple[str, ...] = field(default=(), repr=False)

@@ -201,7 +201,9 @@ class Signals:
     metered: `article:content_tier` is metered.
     cut: the element named as paid is missing or empty, or the declared word count is twice what was found.
     document: PDF, office file, feed, JSON and the like: such a thing is short because it is short, and no wall.
-    no_text_layer: a PDF whose pages hold pictures only. status: the HTTP status of the target. headline: the first h1.
+    no_text_layer: a PDF whose pages hold pictures only. second_best: what a special reader can say without what it is
+    for; others go first, and it is kept for when none does better. status: the HTTP status of the target. headline: the
+    first h1.
     """
 
     wall: str | None = None
@@ -211,6 +213,7 @@ class Signals:
     cut: bool = False
     document: bool = False
     no_text_layer: bool = False
+    second_best: bool = False
     status: int | None = None
     headline: str = ""
 

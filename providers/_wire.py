@@ -58,10 +58,15 @@ async def ask(
     json: Json = None,
     content: bytes | None = None,
     data: Mapping[str, str] | None = None,
+    parts: Mapping[str, str] | None = None,
     rules: Iterable[Rule] = (),
     max_body_bytes: int = MAX_JSON_BYTES,
+    remote: str = "",
 ) -> httpx.Response:
     """Send one request to a vendor and return its answer, read whole, where its status is a success.
+
+    `parts`: the fields of a multipart form without files. `remote`: names a second remote of the instance, which has
+    a way of its own (`SideRemote` of its row).
 
     Raises typed errors: see `raise_for_status`, which gets `rules`, and `translating`. A body over
     `max_body_bytes` is Malformed, since the fault is the vendor's.
@@ -76,7 +81,8 @@ async def ask(
                 json=json,
                 content=content,
                 data=data,
-                extensions={"max_body_bytes": max_body_bytes},
+                files={name: (None, value) for name, value in parts.items()} if parts else None,
+                extensions={"max_body_bytes": max_body_bytes, "remote": remote},
             )
     except TooLarge as error:
         raise Malformed("answer too large") from error

@@ -13,7 +13,7 @@ import httpx
 import structlog
 
 from actors.options import Order, Orders
-from actors.row import Row
+from actors.row import Row, SideRemote
 from providers import _registry
 from providers._contract import Role
 from service import values
@@ -111,7 +111,8 @@ class _Variables:
         self.settings = settings
         self.is_enabled: bool = self._own("ENABLED", values.boolean, True)
         self.base_url: str | None = self._own("BASE_URL", values.base_url, None) if _has_base_url(instance) else None
-        self.proxy: str | None = self._own("PROXY", values.proxy, None)
+        shared = self._take(instance.shared_proxy, values.proxy, None) if instance.shared_proxy else None
+        self.proxy: str | None = self._own("PROXY", values.proxy, shared)
         self.rate = self._own("RATE", values.rate, instance.rate)
         self.limit = self._own("QUOTA", values.quota, instance.limit)
         self.timeout = self._own("TIMEOUT", values.seconds, instance.timeout or settings.request_timeout)
@@ -134,6 +135,12 @@ class _Variables:
         parse = {"secret": values.secret, "text": values.text, "proxy": values.proxy}[value.kind]
         return self._take(value.variable, parse, None)
 
+    @property
+    def side_remotes(self) -> tuple[SideRemote, ...]:
+        return tuple(
+            SideRemote(each.field, self.fields[each.field]) for each in self.instance.options if _is_side(each)
+        )
+
     def is_set(self, variable: str) -> bool:
         return variable in self.settings.variables
 
@@ -152,6 +159,10 @@ class _Variables:
         urls += [value for name, value in self.fields.items() if value and kinds[name] == "proxy"]
         logins = [secret for url in urls if url for secret in _logins(url)]
         return tuple(dict.fromkeys(keys + logins))
+
+
+def _is_side(value: Value) -> bool:
+    return value.kind == "proxy"
 
 
 def _workers(variable: str, value: str) -> int:
@@ -197,6 +208,7 @@ def _row(variables: _Variables) -> Row:
         reach=instance.reach,
         proxy=proxy,
         proxy_sessions=rotates,
+        side_remotes=variables.side_remotes,
         exempt=frozenset(_pair(url) for url in (variables.base_url, *variables.addresses.values()) if url),
         impersonate=instance.impersonate,
         secrets=secrets,
@@ -221,7 +233,8 @@ def _provider(variables: _Variables) -> Any:
     """The provider object. What is not set keeps the provider's own default."""
     instance = variables.instance
     cls = _registry.lookup(instance.type)
-    taken = {name: value for name, value in variables.fields.items() if value is not None}
+    sides = {side.name for side in variables.side_remotes}
+    taken = {name: value for name, value in variables.fields.items() if value is not None and name not in sides}
     for address in instance.addresses:
         if (base := variables.addresses[address.variable]) is not None:
             taken[address.field] = _rebased(_default(cls, address.field), base)

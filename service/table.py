@@ -18,8 +18,8 @@ from providers._contract import Role
 class Value:
     """A variable whose value goes into a field of the provider.
 
-    kind: `secret` (a key: printable, redacted everywhere), `text`, `proxy` (for a second remote with a proxy of its
-    own), or `setting`: not a variable of the instance but a field of `Settings`.
+    kind: `secret` (a key: printable, redacted everywhere), `text`, `proxy` (no field, but the name of a second remote,
+    which has this proxy of its own), or `setting`: not a variable of the instance but a field of `Settings`.
     """
 
     variable: str
@@ -57,8 +57,9 @@ class Instance:
     needs: without one of them the instance is unconfigured. options: go into the provider where they are set.
     addresses: those beside NAME_BASE_URL. base_field: the provider's field that NAME_BASE_URL rewrites; None where the
     instance has no remote of its own, or names its addresses otherwise. is_retried: False where a retry does harm.
-    scrapes: reads web pages as a browser does, and takes the rotating proxy where one is set. steps_aside_for: does
-    not run beside that instance. The other fields are those of `actors.row.Row`.
+    scrapes: reads web pages as a browser does, and takes the rotating proxy where one is set. shared_proxy: the
+    variable of another instance's proxy, for where NAME_PROXY is not set. steps_aside_for: does not run beside that
+    instance. The other fields are those of `actors.row.Row`.
     """
 
     name: str
@@ -82,6 +83,7 @@ class Instance:
     reach: Reach = "third_party"
     impersonate: bool = False
     scrapes: bool = False
+    shared_proxy: str | None = None
     steps_aside_for: str | None = None
 
     @property
@@ -258,6 +260,29 @@ TABLE: tuple[Instance, ...] = (
         final=True,
     ),
     Instance(
+        name="instagram",
+        type="instagram",
+        roles=frozenset({Role.READ}),
+        needs=(Value("GROQ_API_KEY", "key"),),
+        options=(Value("GROQ_PROXY", "groq", "proxy"),),
+        addresses=(Address("groq_url", "GROQ_BASE_URL"),),
+        is_retried=False,
+        paid=True,
+        reach="direct",
+        impersonate=True,
+        scrapes=True,
+    ),
+    Instance(
+        name="instagram-profile",
+        type="instagram-profile",
+        roles=frozenset({Role.READ}),
+        is_retried=False,
+        reach="direct",
+        impersonate=True,
+        scrapes=True,
+        shared_proxy="INSTAGRAM_PROXY",
+    ),
+    Instance(
         name="scholarly",
         type="scholarly",
         roles=frozenset({Role.READ}),
@@ -333,6 +358,8 @@ IMAGES: Order = ("searxng", "bing-images", "brave", "serper")
 READ: Order = (
     "youtube",
     "supadata",
+    "instagram",
+    "instagram-profile",
     "scholarly",
     "trafilatura",
     "impersonate",

@@ -88,6 +88,11 @@ def test_a_pdf_of_pictures_has_no_text():
     assert _quality(_page("notice", signals=Signals(document=True, no_text_layer=True))) is Quality.NO_TEXT
 
 
+def test_second_best_page_of_any_length_leaves_the_others_their_turn():
+    assert _quality(_page(_text(5000), signals=Signals(second_best=True))) is Quality.THIN
+    assert _quality(_page(" ", signals=Signals(second_best=True))) is Quality.EMPTY
+
+
 # --- the target's status --------------------------------------------------------------------------------------------
 
 

@@ -12,7 +12,7 @@ import pytest
 import structlog.testing
 
 from actors.options import Order
-from actors.row import Limit, Rate
+from actors.row import Limit, Rate, SideRemote
 from providers import _registry
 from providers._contract import Role
 from service.instances import Configured, Tables, build, log_states, secrets_of, variable_names
@@ -46,7 +46,6 @@ class Everything:
     max_body_bytes: int = 1
     url: str = "https://api.example.com/v1/search?flavour=plain"
     reader_url: str = "https://read.example.com/"
-    second_proxy: str | None = None
 
 
 SEARCHER = Instance("floor", "everything", frozenset({Role.SEARCH}))
@@ -112,7 +111,7 @@ def test_an_empty_environment_searches_with_duckduckgo_and_reads_locally() -> No
 
     assert (configured.orders.search, configured.orders.read) == (
         ("duckduckgo",),
-        ("youtube", "scholarly", "trafilatura", "impersonate", "jina"),
+        ("youtube", "instagram-profile", "scholarly", "trafilatura", "impersonate", "jina"),
     )
     assert configured.orders.images == ("bing-images",)
     assert configured.orders.rerank is None
@@ -274,16 +273,29 @@ def test_a_key_that_is_optional_adds_roles_lifts_the_rate_and_makes_it_paid() ->
 
 def test_a_second_remote_has_a_proxy_of_its_own() -> None:
     gram = Instance(
-        "gram", "everything", frozenset({Role.READ}), options=(Value("GROQ_PROXY", "second_proxy", "proxy"),)
+        "gram", "everything", frozenset({Role.READ}), options=(Value("GROQ_PROXY", "groq", "proxy"),)
     )
     table = tables(gram, read=("gram",))
 
     row = row_of(build(settings(GROQ_PROXY="http://u:hunter2@proxy.example.com"), table), "gram")
 
-    assert row.provider.second_proxy == "http://u:hunter2@proxy.example.com"
+    assert row.side_remotes == (SideRemote("groq", "http://u:hunter2@proxy.example.com"),)
+    assert row.proxy is None
+    assert "hunter2" not in repr(row)
+    assert row_of(build(settings(), table), "gram").side_remotes == (SideRemote("groq"),)
     assert "hunter2" in row.secrets
     with pytest.raises(SettingsError, match="^GROQ_PROXY must be a proxy's address"):
         build(settings(GROQ_PROXY="ftp://x"), table)
+
+
+def test_the_readers_of_instagram_share_a_proxy_unless_each_has_its_own() -> None:
+    ours, other = "http://ours.example.com", "socks5://other.example.com"
+    shared = build(settings(GROQ_API_KEY="k", INSTAGRAM_PROXY=ours, **PROXY))
+    apart = build(settings(INSTAGRAM_PROXY=ours, INSTAGRAM_PROFILE_PROXY=other))
+
+    assert {row_of(shared, name).proxy for name in ("instagram", "instagram-profile")} == {ours}
+    assert row_of(shared, "instagram").side_remotes == (SideRemote("groq"),)
+    assert row_of(apart, "instagram-profile").proxy == other
 
 
 def test_a_base_url_in_front_of_an_operators_own_address_replaces_its_origin() -> None:
