@@ -10,6 +10,7 @@ empty 200. A client version that is too old is refused, too.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -80,8 +81,8 @@ class Youtube:
         if video is None:
             raise Unsupported("no video")
         found = await self._player(video, client)
-        cues = () if found.track is None else await self._cues(found.track, client)
-        return to_page(target.url, found, cues)
+        text = "" if found.track is None else await self._words(found.track, client)
+        return to_page(target.url, found, text)
 
     async def _player(self, video: str, client: httpx.AsyncClient) -> Video:
         app = {
@@ -101,13 +102,13 @@ class Youtube:
             raise Blocked("captcha")
         return await digest(response.content, _VideoOf(video))
 
-    async def _cues(self, track: Track, client: httpx.AsyncClient) -> tuple[Cue, ...]:
+    async def _words(self, track: Track, client: httpx.AsyncClient) -> str:
         # Host and path are ours: the player's answer decides on the query only.
         address = f"{self.url.rstrip('/')}/api/timedtext?{track.query}"
         response = await ask(client, "GET", address, rules=RULES)
         if not response.content.strip() or _is_markup(response.content):
             raise Blocked("captions withheld from this address")
-        return await digest(response.content, parse_cues)
+        return await digest(response.content, parse_words)
 
 
 def _is_markup(body: bytes) -> bool:
@@ -282,19 +283,21 @@ def _query(address: str) -> str:
 # --- the captions, and the page ---------------------------------------------------------------------------------------
 
 
-def parse_cues(reply: Any) -> tuple[Cue, ...]:
-    """The captions in `json3`. Events without segments define windows; those of a newline fill gaps."""
-    cues = []
-    for event in reply["events"]:
+def parse_words(reply: Any) -> str:
+    """The transcript in an answer as `json3`: one text, since thousands of captions would hold the loop to receive."""
+    return transcript(_cues(reply["events"]))
+
+
+def _cues(events: list[dict[str, Any]]) -> Iterator[Cue]:
+    """The captions. Events without segments define windows; those of a newline fill gaps."""
+    for event in events:
         text = "".join(segment.get("utf8", "") for segment in event.get("segs") or ())
         if text.strip():
-            cues.append(Cue(event.get("tStartMs", 0) + 0, text))
-    return tuple(cues)
+            yield Cue(event.get("tStartMs", 0) + 0, text)
 
 
-def to_page(url: str, video: Video, cues: tuple[Cue, ...]) -> Page:
+def to_page(url: str, video: Video, text: str) -> Page:
     """Description and transcript as Markdown. Raises Empty for a video that has neither."""
-    text = transcript(cues)
     description = escape_lines(escape(video.description.strip()))
     if not text and not description:
         raise Empty("no transcript and no description")

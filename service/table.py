@@ -276,7 +276,6 @@ TABLE: tuple[Instance, ...] = (
         name="instagram-profile",
         type="instagram-profile",
         roles=frozenset({Role.READ}),
-        is_retried=False,
         reach="direct",
         impersonate=True,
         scrapes=True,

@@ -9,6 +9,7 @@ import httpx
 import pytest
 import respx
 
+from providers import _workers
 from providers._contract import (
     Blocked,
     Empty,
@@ -20,8 +21,7 @@ from providers._contract import (
     Unsupported,
 )
 from providers._registry import lookup
-from providers._videos import Cue
-from providers.youtube import parse_cues, parse_video, pick_track
+from providers.youtube import parse_video, parse_words, pick_track
 from tests.fakenet import payload
 
 PLAYER, TIMED_TEXT = "https://www.youtube.com/youtubei/v1/player", "https://www.youtube.com/api/timedtext"
@@ -186,7 +186,25 @@ def test_address_of_captions_keeps_its_signature_and_never_a_translation():
 def test_windows_and_newlines_are_no_cues():
     reply = json.loads(payload("youtube", "timedtext.json"))
 
-    assert parse_cues(reply) == (Cue(160, "hello world"), Cue(3400, "[Music]"))
+    assert parse_words(reply) == "[0:00] hello world [Music]"
+
+
+async def test_long_transcript_comes_back_from_the_worker_as_one_text(youtube, router, client, monkeypatch):
+    came_back = []
+
+    async def run(function, *args):
+        came_back.append(function(*args))
+        return came_back[0]
+
+    monkeypatch.setattr(_workers, "run", run)
+    events = [{"tStartMs": number * 1000, "segs": [{"utf8": f"sentence {number}."}]} for number in range(5_000)]
+    router.post(PLAYER).mock(return_value=httpx.Response(200, json=SAMPLE))
+    router.get(TIMED_TEXT).mock(return_value=httpx.Response(200, json={"events": events}))
+
+    page = await youtube.read(VIDEO, client)
+
+    assert [type(value) for value in came_back] == [str]
+    assert "sentence 4999." in page.markdown
 
 
 # --- what may not be seen ---------------------------------------------------------------------------------------------
