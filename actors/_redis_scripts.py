@@ -73,12 +73,19 @@ local function latest(key, used, known_key, known_used, now)
   if now > key then key, used = now, 0 end
   return key, used
 end
-local today, this_month = periods(tonumber(redis.call('TIME')[1]))
+-- Months that begin on another day than the first: so many seconds later.
+local shift = tonumber(ARGV[11] or 0)
+local function named(seconds)
+  local day, _ = periods(seconds)
+  local _, month = periods(seconds - shift)
+  return day, month
+end
+local today, this_month = named(tonumber(redis.call('TIME')[1]))
 local day, day_units = latest(found[3], found[4], ARGV[6], tonumber(ARGV[7]), today)
 local month, month_units = latest(found[5], found[6], ARGV[8], tonumber(ARGV[9]), this_month)
 local total = math.max(tonumber(found[7] or 0), tonumber(ARGV[10]))
 if cap >= 0 and found[2] then
-  local lost_day, lost_month = periods(tonumber(found[2]))
+  local lost_day, lost_month = named(tonumber(found[2]))
   if (period == 'day' and day <= lost_day) or (period == 'month' and month <= lost_month) then
     return {'lost', day, day_units, month, month_units, total}
   end

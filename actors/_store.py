@@ -103,7 +103,7 @@ class Store:
             "name": name,
             "units": units,
             "day": period_key("day", wall_now),
-            "month": period_key("month", wall_now),
+            "month": period_key("month", wall_now, 1 if limit is None else limit.first_day),
             "cap": NO_CAP if limit is None else limit.units,
             "period": "month" if limit is None else limit.period,
         }

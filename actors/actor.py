@@ -182,17 +182,17 @@ class Actor:
             spend = await self._ledger.spend(row.name, row.limit, units, wall_now)
         except LedgerDown as error:
             return self._ref.failure(Kind.DOWN, str(error))
+        if self._ref.warning_is_due(spend.counts, wall_now):
+            log.warning("quota_nearly_spent", instance=row.name, **self._used(spend.counts, wall_now))
         if not spend.granted:
             return self._quota_spent(spend.counts, wall_now)
         if row.paid:
             request.billed += units
-        if self._ref.quota.warns(spend.counts, units):
-            log.warning("quota_nearly_spent", instance=row.name, **self._used(spend.counts, wall_now))
         return None
 
     def _used(self, counts: Counts, wall_now: float) -> dict[str, int | str | None]:
         seen = self._ref.quota.statistics(counts, wall_now)
-        return {"used": seen.used, "limit": seen.limit, "period": seen.period}
+        return {"used": seen.used, "limit": seen.limit, "period": seen.period, "resets_at": seen.resets_at}
 
     def _quota_spent(self, counts: Counts, wall_now: float) -> Failure:
         resets_at = self._ref.quota.resets_at(counts, wall_now)

@@ -68,7 +68,7 @@ class MemoryLedger:
         before = self.counts(name)
         after = Quota(limit).spend(before, units, wall_now)
         if after is None:
-            return Spend(False, before.at(wall_now))
+            return Spend(False, before)
         self._counts[name] = after
         return Spend(True, after)
 
@@ -223,7 +223,7 @@ class SqliteLedger:
 
     def _counted(self, order: _Order, counts: Counts | None) -> Spend:
         if counts is None:
-            return Spend(False, self.counts(order.name).at(order.wall_now))
+            return Spend(False, self.counts(order.name))
         self._owed.pop(order.name, None)
         self._counts[order.name] = counts
         return Spend(True, counts)
@@ -269,9 +269,11 @@ class SqliteLedger:
         if trio.current_time() >= self._looked_at + RETRY_EVERY:
             self._set_aside = await self._in_thread(self._store.corrupt_files)
             self._looked_at = trio.current_time()
-        period = order.limit.period
-        current = period_key(period, order.wall_now)
-        open_periods = [file for file in self._set_aside if current <= period_key(period, set_aside_at(file))]
+        period, first_day = order.limit.period, order.limit.first_day
+        current = period_key(period, order.wall_now, first_day)
+        open_periods = [
+            file for file in self._set_aside if current <= period_key(period, set_aside_at(file), first_day)
+        ]
         return self._unconfirmed() if open_periods else None
 
     def _unconfirmed(self) -> str:

@@ -3,6 +3,9 @@
 Pure: the wall clock is an argument. A period is named by its day (`2026-11-30`) or month (`2026-11`), so that names
 sort like time. The name that counts is the highest seen so far: a clock that steps back never opens an older period
 (nor the same one anew), and one that steps forward opens one.
+
+A month that begins on another day than the first is the calendar month of so many days earlier, and bears its name:
+with billing on the 15th, `2026-11` lasts from November 15 to December 14.
 """
 
 from __future__ import annotations
@@ -15,16 +18,17 @@ from actors.row import Limit, Period
 WARN_AT = 0.8
 
 
-def period_key(period: Period, wall_now: float) -> str:
-    """The name of the calendar period that `wall_now` (seconds since 1970) lies in."""
-    return datetime.fromtimestamp(wall_now, UTC).strftime("%Y-%m-%d" if period == "day" else "%Y-%m")
+def period_key(period: Period, wall_now: float, first_day: int = 1) -> str:
+    """The name of the period that `wall_now` (seconds since 1970) lies in; months begin on `first_day`."""
+    now = datetime.fromtimestamp(wall_now, UTC)
+    return now.strftime("%Y-%m-%d") if period == "day" else (now - timedelta(days=first_day - 1)).strftime("%Y-%m")
 
 
-def period_end(key: str) -> float:
+def period_end(key: str, first_day: int = 1) -> float:
     """When the period of that name ends, in seconds since 1970."""
     if len(key) == len("2026-11"):
         first = datetime.strptime(key, "%Y-%m").replace(tzinfo=UTC)
-        return (first + timedelta(days=32)).replace(day=1).timestamp()
+        return (first + timedelta(days=32)).replace(day=first_day).timestamp()
     return (datetime.strptime(key, "%Y-%m-%d").replace(tzinfo=UTC) + timedelta(days=1)).timestamp()
 
 
@@ -38,10 +42,10 @@ class Counts:
     month_units: int = 0
     total: int = 0
 
-    def at(self, wall_now: float) -> Counts:
+    def at(self, wall_now: float, first_day: int = 1) -> Counts:
         """The same counts as they stand at `wall_now`: a period that is over has turned into a new one with 0 units."""
         day = max(self.day, period_key("day", wall_now))
-        month = max(self.month, period_key("month", wall_now))
+        month = max(self.month, period_key("month", wall_now, first_day))
         return Counts(
             day,
             self.day_units if day == self.day else 0,
@@ -67,13 +71,14 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class QuotaStatistics:
-    """All None without a limit. `resets_at` is ISO 8601 in UTC."""
+    """All None without a limit. `resets_at` is ISO 8601 in UTC. `nearly_spent`: four fifths of the limit are used."""
 
     limit: int | None = None
     period: Period | None = None
     used: int | None = None
     remaining: int | None = None
     resets_at: str | None = None
+    nearly_spent: bool | None = None
 
 
 class Quota:
@@ -81,41 +86,41 @@ class Quota:
 
     def __init__(self, limit: Limit | None) -> None:
         self._limit = limit
+        self._first_day = 1 if limit is None else limit.first_day
 
     def spend(self, counts: Counts, units: int, wall_now: float) -> Counts | None:
         """The counts after spending `units`, or None where the limit does not allow it."""
-        now = counts.at(wall_now)
+        now = counts.at(wall_now, self._first_day)
         if self._limit is not None and now.used(self._limit.period) + units > self._limit.units:
             return None
         return now.add(units)
 
     def used(self, counts: Counts, wall_now: float) -> int:
         """Units used in the current period: that of the limit, or the month."""
-        return counts.at(wall_now).used(self._limit.period if self._limit else "month")
+        return counts.at(wall_now, self._first_day).used(self._limit.period if self._limit else "month")
 
     def resets_at(self, counts: Counts, wall_now: float) -> float | None:
         """When the limit's current period ends, in seconds since 1970; None without a limit."""
         if self._limit is None:
             return None
-        return period_end(counts.at(wall_now).key(self._limit.period))
+        return period_end(counts.at(wall_now, self._first_day).key(self._limit.period), self._first_day)
 
-    def warns(self, counts: Counts, units: int) -> bool:
-        """Whether the `units` just spent, which `counts` include, took the use past four fifths of the limit."""
-        if self._limit is None:
-            return False
-        used = counts.used(self._limit.period)
-        mark = self._limit.units * WARN_AT
-        return used - units < mark <= used
+    def nearly_spent(self, counts: Counts, wall_now: float) -> str | None:
+        """The name of the current period where four fifths of its units are used, else None."""
+        if self._limit is None or self.used(counts, wall_now) < self._limit.units * WARN_AT:
+            return None
+        return counts.at(wall_now, self._first_day).key(self._limit.period)
 
     def statistics(self, counts: Counts, wall_now: float) -> QuotaStatistics:
-        if self._limit is None:
+        end = self.resets_at(counts, wall_now)
+        if self._limit is None or end is None:
             return QuotaStatistics()
         used = self.used(counts, wall_now)
-        end = period_end(counts.at(wall_now).key(self._limit.period))
         return QuotaStatistics(
             limit=self._limit.units,
             period=self._limit.period,
             used=used,
             remaining=max(0, self._limit.units - used),
             resets_at=datetime.fromtimestamp(end, UTC).isoformat(),
+            nearly_spent=self.nearly_spent(counts, wall_now) is not None,
         )

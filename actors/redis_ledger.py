@@ -32,6 +32,10 @@ from actors.slots import OwnSlots, Slots
 
 log = structlog.get_logger()
 
+# Figures are put right without their instance's limit at hand, as if its months began as late as they can: that opens
+# no month which has not begun.
+LAST_FIRST_DAY = 28
+
 
 @asynccontextmanager
 async def open_redis_ledger(url: str, *, rng: random.Random | None = None) -> AsyncIterator[RedisLedger]:
@@ -64,6 +68,7 @@ class RedisLedger:
         self._lost_at: int | None = None
         self._known: dict[str, Counts] = {}
         self._owed: dict[str, int] = {}
+        self._first_days = {1}
 
     @property
     def problem(self) -> str | None:
@@ -72,6 +77,8 @@ class RedisLedger:
 
     def slots_of(self, row: Row) -> Slots:
         """The slots of an instance: shared where it has a rate."""
+        if row.limit is not None:
+            self._first_days.add(row.limit.first_day)
         return OwnSlots(row) if row.rate is None else SharedSlots(self._link, row.name, row.rate, row.limit is not None)
 
     def counts(self, name: str) -> Counts:
@@ -106,8 +113,9 @@ class RedisLedger:
             await trio.sleep(delay)
 
     async def _count(self, name: str, limit: Limit | None, units: int) -> Spend:
+        first_day = 1 if limit is None else limit.first_day
         for _ in range(2):
-            state, counts = await self._ask_to_spend(self._link.run, name, limit, units)
+            state, counts = await self._ask_to_spend(self._link.run, name, limit, units, first_day)
             if state == b"lost":
                 break
             if counts is not None:
@@ -115,12 +123,15 @@ class RedisLedger:
             await self._look(self._link.run)
         raise LedgerDown(self._emptied)
 
-    async def _ask_to_spend(self, ask: Ask, name: str, limit: Limit | None, units: int) -> tuple[bytes, Counts | None]:
+    async def _ask_to_spend(
+        self, ask: Ask, name: str, limit: Limit | None, units: int, first_day: int
+    ) -> tuple[bytes, Counts | None]:
         """How the script ended, and the counts; None where Redis is not the one that was looked at."""
         known = self._known.get(name, Counts())
         cap, period = (-1, "month") if limit is None else (limit.units, limit.period)
         figures = (known.day, known.day_units, known.month, known.month_units, known.total)
-        state, *rest = await ask(SPEND, [LEDGER], [self._epoch, name, units, cap, period, *figures])
+        shift = 86_400 * (first_day - 1)
+        state, *rest = await ask(SPEND, [LEDGER], [self._epoch, name, units, cap, period, *figures, shift])
         if state == b"epoch":
             return state, None
         day, day_units, month, month_units, total = rest
@@ -144,7 +155,7 @@ class RedisLedger:
         if behind and state == b"same":
             log.error("ledger_went_back", instances=behind, note="Redis held older figures; put right from memory")
         for name in behind:
-            await self._ask_to_spend(ask, name, None, 0)
+            await self._ask_to_spend(ask, name, None, 0, LAST_FIRST_DAY)
 
     def _learn(self, name: str, counts: Counts) -> None:
         """Remember counts, unless later ones are known already: answers come to their askers in any order."""
@@ -161,7 +172,10 @@ class RedisLedger:
     def _is_unconfirmed(self) -> bool:
         """Whether some quota's period that was open when figures were lost is still open."""
         lost_at = self._lost_at
-        return lost_at is not None and period_key("month", self._wall()) <= period_key("month", lost_at)
+        return lost_at is not None and any(
+            period_key("month", self._wall(), first_day) <= period_key("month", lost_at, first_day)
+            for first_day in self._first_days
+        )
 
 
 def _figures(fields: Mapping[str, str]) -> dict[str, Counts]:

@@ -24,7 +24,7 @@ from actors.breaker import Breaker
 from actors.ledger import Ledger, LedgerDown
 from actors.messages import Failure, Outcome, Reply, Request
 from actors.policy import POLICY, Fault
-from actors.quota import Quota
+from actors.quota import Counts, Quota
 from actors.restarts import described
 from actors.row import Row
 from actors.slots import OwnSlots, SlotsOf
@@ -70,6 +70,8 @@ class Ref:
         self._rng = rng
         self._wall = wall
         self._calls = Calls()
+        # Figures that start past the mark were warned of by the process that took them there.
+        self._warned = self.quota.nearly_spent(ledger.counts(row.name), wall())
         self._send, self.mailbox = trio.open_memory_channel[Request](2 * row.workers)
 
     @property
@@ -226,6 +228,17 @@ class Ref:
         """Keep the failure as the last error, if it says anything about the instance."""
         if POLICY[failure.kind].fault in (Fault.PROVIDER, Fault.ACCOUNT, Fault.OURS):
             self.last_error = f"{failure.kind.value}: {failure.detail}" if failure.detail else failure.kind.value
+
+    def warning_is_due(self, counts: Counts, wall_now: float) -> bool:
+        """Whether somebody is to say now that the quota is nearly spent: once per period, whoever asks first.
+
+        It goes by what is used, not by which spend passed the mark: that one's asker may have left meanwhile.
+        """
+        period = self.quota.nearly_spent(counts, wall_now)
+        if period is None or period <= (self._warned or ""):
+            return False
+        self._warned = period
+        return True
 
     def redacted(self, text: str) -> str:
         """The text without this instance's secrets, in the forms they take in a message or a URL."""

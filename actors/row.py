@@ -24,10 +24,11 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """At most `units` in each calendar `period` (UTC)."""
+    """At most `units` in each calendar `period` (UTC). Months begin on `first_day`, 1 to 28: the vendor's billing day."""
 
     units: int
     period: Period
+    first_day: int = 1
 
 
 @dataclass(frozen=True, slots=True)

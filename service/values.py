@@ -21,7 +21,7 @@ _NO = frozenset({"false", "no", "off", "0"})
 _NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,15})?")
 _SIZE = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)\s*([a-z]*)", re.IGNORECASE)
 _RATE = re.compile(r"([0-9]{1,9})\s*/\s*([0-9]{0,9}(?:\.[0-9]{1,6})?)\s*(s|m|h|d)", re.IGNORECASE)
-_QUOTA = re.compile(r"([0-9]{1,12})\s*/\s*(day|month)", re.IGNORECASE)
+_QUOTA = re.compile(r"([0-9]{1,12})\s*/\s*(?:(day)|month(?:\s*@\s*([0-9]{1,2}))?)", re.IGNORECASE)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 _BYTES = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
@@ -137,14 +137,15 @@ def rate(variable: str, value: str) -> Rate | None:
 
 
 def quota(variable: str, value: str) -> Limit | None:
-    """Units per calendar period in UTC: `1000/month`, `100/day`, or `none`."""
+    """Units per calendar period in UTC: `1000/month`, `100/day`, or `none`; `1000/month@15` begins on the 15th."""
     if value.lower() == "none":
         return None
     found = _QUOTA.fullmatch(value)
-    if not found or int(found[1]) < 1:
-        raise wrong(variable, "must be a quota such as 1000/month or 100/day, or none")
-    period: Period = "day" if found[2].lower() == "day" else "month"
-    return Limit(int(found[1]), period)
+    first_day = int(found[3] or 1) if found else 0
+    if not found or int(found[1]) < 1 or not 1 <= first_day <= 28:
+        raise wrong(variable, "must be a quota such as 1000/month, 1000/month@15 (days 1 to 28) or 100/day, or none")
+    period: Period = "day" if found[2] else "month"
+    return Limit(int(found[1]), period, first_day)
 
 
 def proxy(variable: str, value: str) -> str:

@@ -86,18 +86,53 @@ def test_without_a_limit_everything_is_granted_and_counted():
     assert quota.used(counts, NOON) == 10**9
     assert quota.used(counts, NOON + DAY) == 0
     assert quota.resets_at(counts, NOON) is None
-    assert not quota.warns(counts, 1)
+    assert quota.nearly_spent(counts, NOON) is None
     assert quota.statistics(counts, NOON).limit is None
 
 
-def test_the_warning_comes_once_at_four_fifths():
+def test_a_quota_is_nearly_spent_from_four_fifths_on_until_its_period_ends():
     quota = Quota(Limit(10, "month"))
-    counts, warned = Counts(), []
+    counts, names = Counts(), []
     for _ in range(10):
         counts = spend(quota, counts, NOON)
-        warned.append(quota.warns(counts, 1))
+        names.append(quota.nearly_spent(counts, NOON))
 
-    assert warned == [False] * 7 + [True] + [False] * 2
+    assert names == [None] * 7 + ["2026-11"] * 3
+    assert quota.nearly_spent(counts, NOON - 90 * DAY) == "2026-11"
+    assert quota.nearly_spent(counts, NOON + DAY / 2) is None
+
+
+@pytest.mark.parametrize(
+    ("at", "key", "end"),
+    [
+        ("2026-11-14T23:59:59", "2026-10", "2026-11-15T00:00:00"),
+        ("2026-11-15T00:00:00", "2026-11", "2026-12-15T00:00:00"),
+        ("2026-12-14T23:59:59", "2026-11", "2026-12-15T00:00:00"),
+        ("2028-03-01T00:00:00", "2028-02", "2028-03-15T00:00:00"),
+        ("2027-01-03T00:00:00", "2026-12", "2027-01-15T00:00:00"),
+    ],
+)
+def test_a_month_may_begin_on_the_accounts_billing_day(at, key, end):
+    assert period_key("month", wall(at), 15) == key
+    assert period_end(key, 15) == wall(end)
+
+
+def test_a_limit_with_a_billing_day_opens_anew_on_that_day():
+    quota = Quota(Limit(2, "month", first_day=15))
+    counts = spend(quota, Counts(), wall("2026-11-20T00:00:00"), 2)
+
+    assert quota.spend(counts, 1, wall("2026-12-14T23:59:59")) is None
+    assert quota.resets_at(counts, NOON) == wall("2026-12-15T00:00:00")
+    assert quota.statistics(counts, NOON).resets_at == "2026-12-15T00:00:00+00:00"
+    assert spend(quota, counts, wall("2026-12-15T00:00:00")).month_units == 1
+
+
+def test_a_billing_day_that_is_set_later_opens_no_period_early():
+    used = spend(Quota(Limit(9, "month")), Counts(), wall("2026-12-03T00:00:00"), 9)
+    quota = Quota(Limit(9, "month", first_day=15))
+
+    assert quota.spend(used, 1, wall("2026-12-03T00:00:00")) is None
+    assert quota.spend(used, 1, wall("2026-12-16T00:00:00")) is None
 
 
 def test_statistics_show_what_is_left_and_until_when():
