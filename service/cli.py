@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from service.settings import Settings, from_environment
+from service.settings import Settings, from_environment, ignore_plugins
 from service.values import SettingsError, host
 
 if TYPE_CHECKING:
@@ -133,13 +133,15 @@ def _logged(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def _serve(settings: Settings, logs: Logs) -> int:
-    # Nothing that imports make is garbage; without collections they take a tenth less of the time a client waits.
+    # Nothing that imports make is garbage. Without looking for it, then and later, a client waits 0.1 s less.
     gc.disable()
+    ignore_plugins()
     import trio
 
     from service.server import CannotListen
     from service.serving import serve
 
+    gc.freeze()
     gc.enable()
     try:
         trio.run(serve, settings, logs.statistics)

@@ -25,6 +25,7 @@ from typing import Any, cast
 import h11
 import structlog
 import trio
+from hypercorn.app_wrappers import ASGIWrapper
 from hypercorn.config import Config
 from hypercorn.events import Closed, Event, RawData, Updated
 from hypercorn.protocol import ProtocolWrapper
@@ -32,8 +33,11 @@ from hypercorn.protocol.events import Body, EndBody
 from hypercorn.protocol.h11 import STREAM_ID, H11Protocol
 from hypercorn.trio.task_group import TaskGroup
 from hypercorn.trio.tcp_server import TCPServer
-from hypercorn.typing import AppWrapper, ConnectionState, H11SendableEvent, Scope
+from hypercorn.trio.worker_context import WorkerContext
+from hypercorn.typing import AppWrapper, ASGIFramework, ConnectionState, H11SendableEvent, Scope
 from hypercorn.utils import parse_socket_addr
+
+from service.app import App
 
 PINNED_VERSION = "0.18.0"
 SEND_SECONDS = 30.0
@@ -272,3 +276,33 @@ class Connection(TCPServer):
         self._is_aborted = True
         if self._writing is not None:
             self._writing.cancel()
+
+
+class ConnectionMaker:
+    """Makes the connections of one application. keep_alive: seconds after which an idle one is closed.
+
+    Raises WrongHypercorn.
+    """
+
+    def __init__(self, app: App, *, keep_alive: float) -> None:
+        check_version()
+        self._app = ASGIWrapper(cast(ASGIFramework, app))
+        self._config = _config(keep_alive)
+        self._context = WorkerContext(None)
+
+    def __call__(self, stream: trio.SocketStream) -> Connection:
+        return Connection(self._app, self._config, self._context, ConnectionState({}), cast(Any, stream))
+
+    async def close_when_idle(self) -> None:
+        """Idle connections close at once from now on, busy ones after their answer."""
+        await self._context.terminated.set()
+
+
+def _config(keep_alive: float) -> Config:
+    config = Config()
+    config.keep_alive_timeout = keep_alive
+    config.include_server_header = False
+    # It would print query strings.
+    config.accesslog = None
+    config.errorlog = None
+    return config

@@ -12,17 +12,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING
 
 import structlog
 import trio
-from hypercorn.app_wrappers import ASGIWrapper
-from hypercorn.config import Config
-from hypercorn.trio.worker_context import WorkerContext
-from hypercorn.typing import ASGIFramework, ConnectionState
 
-from service.app import App
-from service.hypercorn_guard import Connection, check_version
+if TYPE_CHECKING:
+    from service.app import App
+    from service.hypercorn_guard import Connection
 
 _log = structlog.get_logger()
 
@@ -119,10 +116,10 @@ class HttpServer:
     """The accept loop and every connection it made."""
 
     def __init__(self, app: App, *, keep_alive: float) -> None:
-        check_version()
-        self._app = ASGIWrapper(cast(ASGIFramework, app))
-        self._config = _config(keep_alive)
-        self._context = WorkerContext(None)
+        # Over stdio nobody needs it, and a client would wait 60 ms for it.
+        from service.hypercorn_guard import ConnectionMaker
+
+        self._make = ConnectionMaker(app, keep_alive=keep_alive)
         self._connections: set[Connection] = set()
 
     async def serve(
@@ -147,7 +144,7 @@ class HttpServer:
                     await trio.sleep_until(stopped_at + LISTEN_SECONDS)
                     accepting.cancel_scope.cancel()
                 # Idle connections close at once now, busy ones after their answer.
-                await self._context.terminated.set()
+                await self._make.close_when_idle()
                 connections.cancel_scope.deadline = stopped_at + GRACEFUL_SECONDS
                 aborting.start_soon(self._abort_at, stopped_at + GRACEFUL_SECONDS)
             aborting.cancel_scope.cancel()
@@ -159,7 +156,7 @@ class HttpServer:
         await trio.serve_listeners(self._handle, streams, handler_nursery=nursery, task_status=task_status)
 
     async def _handle(self, stream: trio.SocketStream) -> None:
-        connection = Connection(self._app, self._config, self._context, ConnectionState({}), cast(Any, stream))
+        connection = self._make(stream)
         self._connections.add(connection)
         try:
             await connection.run()
@@ -171,16 +168,6 @@ class HttpServer:
         await trio.sleep_until(instant)
         for connection in tuple(self._connections):
             connection.abort()
-
-
-def _config(keep_alive: float) -> Config:
-    config = Config()
-    config.keep_alive_timeout = keep_alive
-    config.include_server_header = False
-    # It would print query strings.
-    config.accesslog = None
-    config.errorlog = None
-    return config
 
 
 async def serve_http(

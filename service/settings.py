@@ -115,6 +115,14 @@ def from_environment(env_file: Path | None = None) -> Settings:
     return load_settings(os.environ, env_file)
 
 
+def ignore_plugins() -> None:
+    """Keep pydantic from loading plugins of other packages, which it would look for in all that is installed.
+
+    That takes 50 ms, and a plugin that somebody else needs has no business with our messages.
+    """
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+
+
 def load_settings(environ: Mapping[str, str], env_file: Path | None = None) -> Settings:
     """Read and check all settings: `environ` first, then the file, then the defaults.
 

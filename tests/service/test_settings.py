@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from service.settings import ProxySessions, from_environment, load_settings
+from pydantic.plugin._loader import get_plugins
+
+from service.settings import ProxySessions, from_environment, ignore_plugins, load_settings
 from service.values import SettingsError
 
 SESSIONS = {
@@ -237,11 +239,22 @@ def test_the_environment_of_the_process_is_what_from_environment_reads(monkeypat
     assert from_environment().mcp_name == "from the environment"
 
 
+def test_plugins_of_other_packages_stay_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYDANTIC_DISABLE_PLUGINS", raising=False)
+    monkeypatch.setattr("pydantic.plugin._loader._plugins", {"foreign": object()})
+    assert list(get_plugins()) != []
+
+    ignore_plugins()
+
+    assert list(get_plugins()) == []
+    monkeypatch.delenv("PYDANTIC_DISABLE_PLUGINS")
+
+
 def test_every_variable_that_is_read_stands_in_the_example_file() -> None:
     root = Path(__file__).parents[2]
     source = (root / "service" / "settings.py").read_text()
     read = set(re.findall(r'"([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*)"', source)) - {
-        "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL", "T",
+        "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL", "T", "PYDANTIC_DISABLE_PLUGINS",
     }  # fmt: skip
     example = set(re.findall(r"^# ([A-Z][A-Z0-9_]*)=", (root / ".env.example").read_text(), re.MULTILINE))
 
