@@ -50,7 +50,7 @@ check: $(VENV)/.developing ## format, lint, types, import direction, dead code
 	$(BIN)/python -m pytest --quiet tests/test_structure.py
 
 bench: $(VENV)/.developing ## figures beside a bare server and a bare extractor
-	$(BIN)/python -m tests.bench.latency
+	$(BIN)/python -m tests.bench.latency --write docs/benchmarks.md
 	@if [ -d $(CORPUS) ]; then $(BIN)/python -m tests.bench.extraction; $(BIN)/python -m tests.bench.corpus $(CORPUS); fi
 
 soak: $(VENV)/.developing ## the long tests
