@@ -24,7 +24,7 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """At most `units` in each calendar `period` (UTC). Months begin on `first_day`, 1 to 28: the vendor's billing day."""
+    """At most `units` in each calendar `period` (UTC). Months begin on `first_day` (1 to 28), the billing day."""
 
     units: int
     period: Period
