@@ -18,4 +18,6 @@ def internet() -> Iterator[FakenetProcess]:
 @pytest.fixture(scope="module")
 def variables(internet: FakenetProcess) -> dict[str, str]:
     """Settings of a server that has a fake for every kind of call."""
-    return {"SEARXNG_URL": internet.urls["searxng"], "SEARXNG_RATE": "none", "ALLOW_PRIVATE_NETWORK": "true"}
+    names = ("SEARXNG_URL", "BING_IMAGES_BASE_URL", "DUCKDUCKGO_BASE_URL", "ALLOW_PRIVATE_NETWORK")
+    rates = dict.fromkeys(("SEARXNG_RATE", "BING_IMAGES_RATE"), "none")
+    return rates | {name: internet.environment[name] for name in names}
