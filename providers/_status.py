@@ -175,3 +175,9 @@ def site_error(status: int, headers: Mapping[str, str]) -> ProviderError | None:
     if status in (408, 425) or status >= 500:
         return Unavailable(f"status {status}", retry=status not in (501, 505))
     return Unsupported(f"status {status}")
+
+
+def told_site_error(status: int) -> ProviderError | None:
+    """`site_error` for a site's status that a vendor tells of: a site in trouble is no failure of the vendor's."""
+    error = site_error(status, {})
+    return Unsupported(f"site: {error.detail}") if isinstance(error, Unavailable) else error

@@ -31,7 +31,7 @@ from providers._contract import (
 )
 from providers._extract import extract
 from providers._registry import register
-from providers._status import retry_after, site_error
+from providers._status import retry_after, told_site_error
 from providers._wire import Rule, ask
 
 MAX_PAGE_BYTES = 10_000_000
@@ -60,12 +60,12 @@ CODES: tuple[tuple[str, type[ProviderError], str], ...] = (
     ("sr_rate_limit", RateLimited, "too many failures at this site"),
     ("reject_block", Blocked, "the site could not be unlocked"),
     ("captcha", Blocked, "a captcha was not solved"),
-    ("resolve_failed", Unavailable, "the site could not be unlocked"),
-    ("http_status", Unavailable, "the site could not be unlocked"),
-    ("proxy_timeout", Unavailable, "the site could not be unlocked"),
-    ("expect_element", Unavailable, "the page did not load"),
-    ("domcontentloaded", Unavailable, "the page did not load"),
-    ("document_load_failed", Unavailable, "the page did not load"),
+    ("resolve_failed", Unsupported, "the site could not be unlocked"),
+    ("http_status", Unsupported, "the site could not be unlocked"),
+    ("proxy_timeout", Unsupported, "the site could not be unlocked"),
+    ("expect_element", Unsupported, "the page did not load"),
+    ("domcontentloaded", Unsupported, "the page did not load"),
+    ("document_load_failed", Unsupported, "the page did not load"),
     ("net_err_cert", Unsupported, "certificate of the site is wrong"),
     ("dns", Unsupported, "name of the site does not resolve"),
 )
@@ -102,7 +102,7 @@ def check_outcome(headers: Mapping[str, str]) -> int | None:
     code = headers.get("x-brd-error-code") or headers.get("x-brd-err-code")
     if code or "x-brd-error" in headers:
         raise _own_failure(code or "", status, headers)
-    if status is not None and (error := site_error(status, {})) is not None:
+    if status is not None and (error := told_site_error(status)) is not None:
         raise error
     return status
 

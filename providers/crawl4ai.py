@@ -17,7 +17,7 @@ import httpx
 from providers._contract import Blocked, Denied, Empty, Malformed, Page, Signals, Target, Unsupported
 from providers._registry import register
 from providers._snippets import published, snippet, title
-from providers._status import site_error
+from providers._status import told_site_error
 from providers._wire import Rule, ask, digest
 
 PAGE_TIMEOUT_MS = 20_000
@@ -100,7 +100,7 @@ def parse_page(reply: Any, url: str) -> Page:
 
 def _check_site(result: dict[str, Any], status: int | None) -> None:
     """The browser followed redirects: a status of one is that of the first answer and says nothing of the last."""
-    if status is not None and not 300 <= status < 400 and (error := site_error(status, {})) is not None:
+    if status is not None and not 300 <= status < 400 and (error := told_site_error(status)) is not None:
         raise error
     if result["success"] is not True:
         message = result.get("error_message")

@@ -29,12 +29,11 @@ from providers._contract import (
     Signals,
     Target,
     TooHeavy,
-    Unavailable,
     Unsupported,
 )
 from providers._registry import register
 from providers._snippets import published, snippet, title
-from providers._status import site_error
+from providers._status import told_site_error
 from providers._wire import Rule, ask, digest
 
 MAX_QUERY_CHARS = 500
@@ -51,7 +50,7 @@ _ACCOUNT = (
 SCRAPE_RULES = (
     *_ACCOUNT,
     Rule(Unsupported, status=403, needle="no longer supported", detail="site not supported"),
-    Rule(Unavailable, field="code", value="SCRAPE_TIMEOUT", detail="page took too long"),
+    Rule(Unsupported, field="code", value="SCRAPE_TIMEOUT", detail="page took too long"),
     *(
         Rule(Unsupported, field="code", value=code, detail=detail)
         for code, detail in (
@@ -181,7 +180,7 @@ def parse_page(reply: Any, url: str) -> Page:
     status = metadata.get("statusCode", 200)
     if type(status) is not int:
         raise Malformed("the site's status is no number")
-    if (error := site_error(status, {})) is not None and status != 304:
+    if (error := told_site_error(status)) is not None and status != 304:
         raise error
     markdown = found.get("markdown") or ""
     if not isinstance(markdown, str):

@@ -34,7 +34,7 @@ from providers._contract import (
 )
 from providers._registry import register
 from providers._snippets import published, snippet, title
-from providers._status import site_error
+from providers._status import told_site_error
 from providers._wire import Rule, ask, digest
 
 RERANK_MODEL = "jina-reranker-v3.5"
@@ -235,7 +235,7 @@ def parse_page(reply: Any) -> Page:
 def _check_warning(warning: Any) -> None:
     text = warning if isinstance(warning, str) else ""
     if found := _TARGET_STATUS.search(text):
-        error = site_error(int(found[1]), {})
+        error = told_site_error(int(found[1]))
         raise error if error is not None else Unsupported(f"status {found[1]}")
     if "requiring CAPTCHA" in text:
         raise Blocked("the reader met a captcha")

@@ -26,13 +26,11 @@ from providers._contract import (
     Query,
     QuotaSpent,
     Target,
-    Unavailable,
-    Unsupported,
 )
 from providers._queries import is_web_address, joined, region, shortened
 from providers._registry import register
 from providers._snippets import published, snippet, title
-from providers._status import site_error
+from providers._status import told_site_error
 from providers._wire import Rule, ask, digest
 
 MAX_QUERY_CHARS = 400
@@ -184,8 +182,5 @@ def _failure(failed: Any) -> ProviderError:
     """Why the page could not be read: by the site's status, which stands in the sentence where there was one."""
     text = failed[0].get("error") if failed else None
     status = _STATUS.search(text) if isinstance(text, str) else None
-    error = site_error(int(status[0]), {}) if status else None
-    if error is None:
-        return Empty("not fetched, or without content")
-    # The site's trouble, not the vendor's.
-    return Unsupported(f"site: {error.detail}") if isinstance(error, Unavailable) else error
+    error = told_site_error(int(status[0])) if status else None
+    return Empty("not fetched, or without content") if error is None else error

@@ -92,7 +92,7 @@ async def test_status_of_a_redirect_that_was_followed_is_no_failure(crawl4ai, ro
         (crawled(403), Blocked),
         (crawled(429), Blocked),
         (crawled(503), Blocked),
-        (crawled(500), Unavailable),
+        (crawled(500), Unsupported),
         (crawled("200"), Malformed),
         (crawled(markdown={"raw_markdown": "", "fit_markdown": ""}), Empty),
         (crawled(markdown={"raw_markdown": None}), Empty),
