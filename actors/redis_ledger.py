@@ -90,14 +90,12 @@ class RedisLedger:
             return await self._count(name, limit, units)
         owed = self._owed.pop(name, 0)
         try:
-            spend = await self._count(name, None, units + owed)
-            owed = 0
-            return spend
+            return await self._count(name, None, units + owed)
         except LedgerDown:
-            owed += units
-        finally:
-            if owed:
-                self._owed[name] = self._owed.get(name, 0) + owed
+            self._owe(name, owed + units)
+        except trio.Cancelled:
+            self._owe(name, owed)
+            raise
         return Spend(True, self.counts(name))
 
     async def run(self) -> None:
@@ -111,6 +109,9 @@ class RedisLedger:
             if delay is None:
                 raise crash
             await trio.sleep(delay)
+
+    def _owe(self, name: str, units: int) -> None:
+        self._owed[name] = self._owed.get(name, 0) + units
 
     async def _count(self, name: str, limit: Limit | None, units: int) -> Spend:
         first_day = 1 if limit is None else limit.first_day

@@ -24,6 +24,7 @@ from coredis.exceptions import (
     NoScriptError,
     ReadOnlyError,
     RedisError,
+    UnknownCommandError,
     WrongTypeError,
 )
 from coredis.retry import NoRetryPolicy
@@ -35,7 +36,7 @@ from actors.redis_url import RedisPlace
 ASK_SECONDS = 1.0
 LOOK_EVERY = 2.0
 RETRY_EVERY = 1.0
-MOST_ERRANDS = 1024
+MOST_ERRANDS = 256
 
 Ask = Callable[[Script, Sequence[str], Sequence[str | int]], Awaitable[Any]]
 Look = Callable[[Ask], Awaitable[None]]
@@ -49,6 +50,7 @@ _SENTENCES: tuple[tuple[type[RedisError], str], ...] = (
     (BusyLoadingError, "is still loading its data"),
     (WrongTypeError, "holds something else under a key of research-mcp"),
     (InvalidResponse, "is no Redis: it answers in another protocol"),
+    (UnknownCommandError, "is too old or no Redis: it takes Redis 6 or newer, or Valkey"),
 )
 _CODES: tuple[tuple[str, str], ...] = (
     ("OOM", "is out of memory (maxmemory)"),
@@ -99,10 +101,7 @@ class RedisLink:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._run_errands)
             while True:
-                try:
-                    await self._hold(look)
-                except LedgerDown as error:
-                    self.close(str(error))
+                await self._hold(look)
                 await trio.sleep(RETRY_EVERY)
 
     def close(self, problem: str) -> None:
@@ -114,10 +113,15 @@ class RedisLink:
         self.tried.set()
 
     async def _hold(self, look: Look) -> None:
+        """Use one client until it fails. Nothing is raised through it, since it would come out in a group."""
         async with self._new_client() as self._client:
             self._failed = trio.Event()
             while not self._failed.is_set():
-                await look(self._ask)
+                try:
+                    await look(self._ask)
+                except LedgerDown as error:
+                    self.close(str(error))
+                    break
                 self._open()
                 with trio.move_on_after(LOOK_EVERY):
                     await self._failed.wait()
@@ -143,7 +147,6 @@ class RedisLink:
             username=place.user,
             password=place.password,
             ssl_context=self._ssl_context,
-            connect_timeout=ASK_SECONDS,
             max_connections=1,
             verify_version=False,
             retry_policy=NoRetryPolicy(),
@@ -151,15 +154,18 @@ class RedisLink:
 
     async def _ask(self, script: Script, keys: Sequence[str], args: Sequence[str | int]) -> Any:
         assert self._client is not None
+        scope = trio.CancelScope(deadline=trio.current_time() + ASK_SECONDS)
         try:
-            with trio.move_on_after(ASK_SECONDS):
+            with scope:
                 try:
                     return await self._client.evalsha(script.sha, keys, args)
                 except NoScriptError:
                     return await self._client.eval(script.text, keys, args)
-        # The last two come out of coredis 6.9 where the client was closed, or its connection lost, during the ask.
+        # The last two come out of coredis 6.9 where the client was closed, or its connection lost, during the ask; and
+        # being cancelled while connecting comes out as the first.
         except (RedisError, RuntimeError, ReferenceError) as error:
-            raise LedgerDown(f"the shared quota store (Redis) {_sentence(error)}") from error
+            if not scope.cancel_called:
+                raise LedgerDown(f"the shared quota store (Redis) {_sentence(error)}") from error
         raise LedgerDown(f"the shared quota store (Redis) does not answer within {ASK_SECONDS:g} s")
 
 
@@ -175,11 +181,9 @@ def _sentence(error: Exception) -> str:
     while cause is not None and cause.__cause__ is not None:
         cause = cause.__cause__
     if isinstance(cause, ssl.SSLError):
-        return f"cannot be reached over TLS: {cause.reason or 'the handshake failed'}"
+        return "cannot be reached over TLS: " + (getattr(cause, "reason", None) or "the handshake failed")
     if isinstance(cause, socket.gaierror):
         return "cannot be reached: its name does not resolve"
-    if isinstance(cause, TimeoutError):
-        return f"cannot be reached within {ASK_SECONDS:g} s"
     if isinstance(cause, OSError):
         return f"cannot be reached: {os.strerror(cause.errno or 0)}"
     if isinstance(error, (coredis.exceptions.ConnectionError, RuntimeError, ReferenceError)):

@@ -21,6 +21,7 @@ from actors.row import Rate
 from actors.throttle import Throttle, ThrottleStatistics
 
 MICRO = 1_000_000
+MOST_SECONDS = 1e9  # thirty years; more would not be exact in Lua
 # A grant is used within this many seconds or not at all, so the calls go out when Redis thinks they do (see BEGIN).
 # It is what the rate loses: 50 a second become 47.
 LEEWAY = 0.05
@@ -127,4 +128,5 @@ class SharedSlots:
 
 
 def _micros(seconds: float) -> int:
-    return round(seconds * MICRO)
+    """Whole microseconds, and none below zero: who would not wait at all came here a moment ago."""
+    return round(min(max(seconds, 0.0), MOST_SECONDS) * MICRO)

@@ -14,6 +14,7 @@ import trio
 from actors.ledger import Ledger, MemoryLedger
 from actors.ref import Ref
 from actors.row import Row
+from actors.slots import OwnSlots, SlotsOf
 from actors.supervisor import Supervisor, open_supervisor
 from providers._contract import Found, Hit, ImageQuery, Page, Query, Ranking, RobotsQuery, Role, Target
 
@@ -91,10 +92,20 @@ async def no_client(row: Row) -> AsyncIterator[httpx.AsyncClient]:
 
 @asynccontextmanager
 async def supervised(
-    *rows: Row, ledger: Ledger | None = None, open_client: Any = no_client, seed: int = 1, wall: Any = lambda: WALL
+    *rows: Row,
+    ledger: Ledger | None = None,
+    open_client: Any = no_client,
+    seed: int = 1,
+    wall: Any = lambda: WALL,
+    slots_of: SlotsOf = OwnSlots,
 ) -> AsyncIterator[Supervisor]:
     async with open_supervisor(
-        rows, ledger=ledger or MemoryLedger(), open_client=open_client, rng=random.Random(seed), wall=wall
+        rows,
+        ledger=ledger or MemoryLedger(),
+        open_client=open_client,
+        rng=random.Random(seed),
+        wall=wall,
+        slots_of=slots_of,
     ) as supervisor:
         yield supervisor
 

@@ -155,6 +155,30 @@ def test_a_ledger_without_a_path_is_a_sentence() -> None:
         load_settings({"LEDGER_URL": "sqlite:"})
 
 
+@pytest.mark.parametrize("url", ["redis://", "redis://host:port", "unix://socket", "redis://me:s3cret@host/zero"])
+def test_a_redis_that_is_no_address_is_a_sentence_without_the_password(url: str) -> None:
+    with pytest.raises(SettingsError, match=r"^LEDGER_URL must look like redis://\[USER:PASSWORD@\]HOST") as caught:
+        load_settings({"LEDGER_URL": url})
+
+    assert "s3cret" not in caught.value.sentence
+
+
+def test_the_password_of_a_redis_is_a_secret_and_is_not_shown() -> None:
+    settings = load_settings({"LEDGER_URL": "rediss://me:p%40ss@cache.example.com:6380/2"})
+
+    assert settings.ledger_url == "rediss://me:p%40ss@cache.example.com:6380/2"
+    assert settings.secrets == ("p@ss",)
+    assert "p%40ss" not in repr(settings)
+    assert load_settings({"LEDGER_URL": "unix:///run/redis.sock"}).secrets == ()
+
+
+def test_a_redis_without_the_package_for_it_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("service.settings.find_spec", lambda name: None)
+
+    with pytest.raises(SettingsError, match=r"^LEDGER_URL names a Redis, .*pip install 'research-mcp\[redis\]'$"):
+        load_settings({"LEDGER_URL": "redis://host"})
+
+
 def test_an_unknown_variable_is_ignored() -> None:
     load_settings({"NO_SUCH_SETTING": "\x00"})
 
