@@ -136,6 +136,7 @@ def _serve(settings: Settings, logs: Logs) -> int:
     # Nothing that imports make is garbage. Without looking for it, then and later, a client waits 0.1 s less.
     gc.disable()
     ignore_plugins()
+    import structlog
     import trio
 
     from service.server import CannotListen
@@ -147,6 +148,7 @@ def _serve(settings: Settings, logs: Logs) -> int:
         trio.run(serve, settings, logs.statistics)
     except CannotListen as error:
         return _complain(str(error), FAILED)
+    structlog.get_logger().info("stopped")
     return 0
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import time
+from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -49,7 +51,7 @@ async def end_under_load(
     net: FakenetProcess, directory: Path, *, calls: int, timeout_ms: int, deaf: bool
 ) -> tuple[int, float, Answers, float]:
     """Exit code, seconds from the signal to the exit, all answers, and when the signal was sent."""
-    environment = {"SEARXNG_URL": net.urls["searxng"], "SEARXNG_RATE": "none", "ALLOW_PRIVATE_NETWORK": "true"}
+    environment = {"MAX_CALLS_IN_FLIGHT": "100", "ALLOW_PRIVATE_NETWORK": "true"}
     web = net.urls["web"]
     net.play("web", "latency", path="/article/slow/", seconds=SLOW_SECONDS)
     net.play("web", "silent", path="/article/stuck/")
@@ -72,7 +74,18 @@ async def end_under_load(
                 signalled = time.monotonic()
                 code = await trio.to_thread.run_sync(server.stop)
                 ended = time.monotonic() - signalled
+    assert_complete(directory, calls)
     return code, ended, answers, signalled
+
+
+def assert_complete(directory: Path, calls: int) -> None:
+    """The log has a line for each call and one for the end, and the ledger was closed, so its journal is gone."""
+    lines = [json.loads(line) for line in (directory / "research-mcp.log").read_text().splitlines()]
+    events = Counter(line["event"] for line in lines)
+    assert events["read"] >= calls // 2
+    assert events["read_pages"] == calls // 2
+    assert events["stopped"] == 1, events
+    assert not (directory / "quota.sqlite3-wal").exists()
 
 
 def waiting(net: FakenetProcess) -> int:
@@ -101,9 +114,9 @@ async def test_sigterm_under_load_delivers_every_answer_and_exits_with_0(net, di
 
 
 @pytest.mark.soak
-async def test_sigterm_ends_fifty_calls_and_a_client_that_does_not_read_in_time(net, directory):
-    found = await end_under_load(net, directory, calls=50, timeout_ms=60_000, deaf=True)
+async def test_sigterm_ends_sixty_four_calls_and_a_client_that_does_not_read_in_time(net, directory):
+    found = await end_under_load(net, directory, calls=64, timeout_ms=60_000, deaf=True)
 
-    check(found, 50)
+    check(found, 64)
     # Nothing else ended the stuck calls: their own deadlines were a minute away.
     assert max(at - found[3] for _, at in found[2].results.values()) > CALL_SECONDS - 4
