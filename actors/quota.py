@@ -71,14 +71,18 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class QuotaStatistics:
-    """All None without a limit. `resets_at` is ISO 8601 in UTC. `nearly_spent`: four fifths of the limit are used."""
+    """All None without a limit. `resets_at` is ISO 8601 in UTC."""
 
     limit: int | None = None
     period: Period | None = None
     used: int | None = None
     remaining: int | None = None
     resets_at: str | None = None
-    nearly_spent: bool | None = None
+
+    @property
+    def is_nearly_spent(self) -> bool:
+        """Whether four fifths of the limit are used."""
+        return self.limit is not None and self.used is not None and self.used >= self.limit * WARN_AT
 
 
 class Quota:
@@ -122,5 +126,4 @@ class Quota:
             used=used,
             remaining=max(0, self._limit.units - used),
             resets_at=datetime.fromtimestamp(end, UTC).isoformat(),
-            nearly_spent=self.nearly_spent(counts, wall_now) is not None,
         )

@@ -9,6 +9,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from actors.breaker import BreakerStatistics
+from actors.histogram import Histogram
 from actors.messages import Answer, Outcome
 from actors.policy import POLICY
 from actors.quota import QuotaStatistics
@@ -139,13 +140,15 @@ class Calls:
 
 
 class Latencies:
-    """The durations of the last calls that finished."""
+    """The durations of the last calls that finished, and of all of them in buckets."""
 
     def __init__(self) -> None:
+        self.histogram = Histogram()
         self._seconds: deque[float] = deque(maxlen=SAMPLES)
 
     def add(self, seconds: float) -> None:
         self._seconds.append(seconds)
+        self.histogram.add(seconds)
 
     def statistics(self) -> LatencyStatistics:
         if not self._seconds:

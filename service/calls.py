@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import trio
 
 from actors.deadlines import Deadlines
+from actors.histogram import Histogram, HistogramStatistics
 
 
 class Full(Exception):
@@ -56,6 +57,7 @@ class Calls:
     def __init__(self, limit: int, tools: tuple[str, ...]) -> None:
         self._limit = limit
         self._counts = {tool: _Counts() for tool in tools}
+        self._durations = {tool: Histogram() for tool in tools}
         self._in_flight = 0
         self._is_draining = False
         self.deadlines = Deadlines()
@@ -83,11 +85,13 @@ class Calls:
             counts.failed += 1
             raise Full(self._limit)
         ticket = Ticket()
+        started_at = trio.current_time()
         counts.in_flight += 1
         self._in_flight += 1
         try:
             yield ticket
         finally:
+            self._durations[tool].add(trio.current_time() - started_at)
             counts.in_flight -= 1
             self._in_flight -= 1
             if ticket.succeeded:
@@ -97,6 +101,10 @@ class Calls:
 
     def statistics(self) -> Mapping[str, ToolStatistics]:
         return {tool: counts.statistics() for tool, counts in self._counts.items()}
+
+    def durations(self) -> Mapping[str, HistogramStatistics]:
+        """Seconds that calls took, by tool; those that were refused are not among them."""
+        return {tool: durations.statistics() for tool, durations in self._durations.items()}
 
 
 class Uptime:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -10,6 +10,7 @@ from functools import partial
 from actors.client import make_ssl_context, open_client
 from actors.deadlines import Deadlines
 from actors.guard import Guard
+from actors.histogram import HistogramStatistics
 from actors.pipelines import PipelineOptions, Pipelines
 from actors.state import State, open_state
 from actors.statistics import ActorStatistics, absent
@@ -60,6 +61,10 @@ class Runtime:
             )
             for row in TABLE
         )
+
+    def durations(self) -> Mapping[str, HistogramStatistics]:
+        """Seconds of the finished calls of each provider, by instance."""
+        return {name: ref.latencies.histogram.statistics() for name, ref in self.supervisor.refs.items()}
 
     @property
     def shutdown(self) -> Shutdown:

@@ -10,6 +10,7 @@ import trio
 from service.app import HttpApp, open_session_manager, warn_of_open_routes
 from service.gate import Gate, is_loopback
 from service.logs import LogStatistics
+from service.loop_lag import LoopLag
 from service.protocol import make_server
 from service.runtime import Runtime, open_runtime
 from service.server import open_listeners, serve_http
@@ -47,7 +48,9 @@ async def serve_runtime(
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve an open runtime over HTTP until SIGTERM, then end in the order of SPEC section 6."""
-    settings = runtime.settings
+    from service.metrics import Sources, metrics_page  # loads Prometheus's client, which stdio does without
+
+    settings, lag = runtime.settings, LoopLag()
     gate = Gate(
         is_loopback(settings.mcp_host),
         settings.mcp_allowed_hosts,
@@ -64,11 +67,12 @@ async def serve_runtime(
         log,
         runtime.ledger_problem,
     )
-    pages = stats.pages()
+    pages = {**stats.pages(), "/metrics": metrics_page(Sources(stats, runtime.durations, lag))}
     manager = open_session_manager(make_server(runtime.service, runtime.identity, runtime.texts))
     app = HttpApp(manager.handle_request, gate, pages, mcp_path=settings.mcp_path, open_pages=OPEN_PAGES)
     warn_of_open_routes(gate, settings.mcp_host, (settings.mcp_path, *sorted(set(pages) - OPEN_PAGES)))
-    async with manager.run():
+    async with manager.run(), trio.open_nursery() as beside:
+        beside.start_soon(lag.run)
         await serve_http(
             app,
             listeners,
@@ -76,3 +80,4 @@ async def serve_runtime(
             shutdown=runtime.shutdown,
             task_status=task_status,
         )
+        beside.cancel_scope.cancel()

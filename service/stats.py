@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 from actors.statistics import ActorStatistics
 from providers._clean import clean_line
+from providers._contract import Role
 from service.app import Page, Reply, json_reply
 from service.calls import Calls, Uptime
 from service.logs import LogStatistics
@@ -22,6 +23,12 @@ class Statistics(Protocol):
     """Gives the frozen snapshots of all instances, configured or not."""
 
     def __call__(self) -> Sequence[ActorStatistics]: ...
+
+
+def ready_instances(actors: Iterable[ActorStatistics]) -> dict[str, list[str]]:
+    """For each role the instances that can be asked: neither down nor retired, with a breaker that is not open."""
+    usable = [one for one in actors if one.state == "running" and one.breaker.state != "open"]
+    return {role.value: [one.instance for one in usable if role.value in one.roles] for role in Role}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +58,8 @@ class Desk:
 
     def readyz(self) -> Reply:
         """200 when at least one search and one read instance can be asked."""
-        usable = [one for one in self.statistics() if one.state == "running" and one.breaker.state != "open"]
-        roles = {role: any(role in one.roles for one in usable) for role in ("search", "read")}
+        ready = ready_instances(self.statistics())
+        roles = {role: bool(ready[role]) for role in ("search", "read")}
         is_ready = all(roles.values()) and not self.calls.is_draining
         status = "draining" if self.calls.is_draining else "ready" if is_ready else "not ready"
         return json_reply(200 if is_ready else 503, {"status": status, **roles})
@@ -61,7 +68,8 @@ class Desk:
         return json_reply(200, self._safe(self.snapshot()))
 
     def snapshot(self) -> dict[str, Any]:
-        """The whole of `/stats` as SPEC section 6 names it, and the log lines that were lost."""
+        """The whole of `/stats` as SPEC section 6 names it; lost lines of the log, and quotas that are nearly spent."""
+        actors = self.statistics()
         service = {
             "name": self.identity.name,
             "version": self.identity.version,
@@ -70,9 +78,10 @@ class Desk:
             "draining": self.calls.is_draining,
             "log": asdict(self.log()),
             "ledger": {"problem": self.ledger_problem()},
+            "warnings": [_quota_warning(one) for one in actors if one.quota.is_nearly_spent],
             "calls": {tool: asdict(counts) for tool, counts in self.calls.statistics().items()},
         }
-        return {"service": service, "actors": [asdict(one) for one in self.statistics()]}
+        return {"service": service, "actors": [asdict(one) for one in actors]}
 
     def _safe(self, value: Any) -> Any:
         """Every text cleaned and redacted: names come from the environment, last errors from vendors."""
@@ -83,3 +92,10 @@ class Desk:
         if isinstance(value, (list, tuple)):
             return [self._safe(entry) for entry in value]
         return value
+
+
+def _quota_warning(one: ActorStatistics) -> str:
+    quota = one.quota
+    return (
+        f"{one.instance}: {quota.used} of {quota.limit} units of this {quota.period} are used, until {quota.resets_at}"
+    )

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from actors.quota import Counts, Quota, period_end, period_key
+from actors.quota import Counts, Quota, QuotaStatistics, period_end, period_key
 from actors.row import Limit
 
 DAY = 86400.0
@@ -142,4 +142,7 @@ def test_statistics_show_what_is_left_and_until_when():
     seen = quota.statistics(counts, NOON)
 
     assert (seen.limit, seen.period, seen.used, seen.remaining) == (100, "day", 30, 70)
+    assert not seen.is_nearly_spent
+    assert not QuotaStatistics().is_nearly_spent
+    assert quota.statistics(spend(quota, counts, NOON, 50), NOON).is_nearly_spent
     assert seen.resets_at == "2026-12-01T00:00:00+00:00"

@@ -48,7 +48,7 @@ async def test_the_next_asker_warns_where_the_one_that_passed_the_mark_has_left(
                 await ref.ask(ASKED)
             with trio.move_on_after(0.5):
                 await ref.ask(ASKED)
-            assert ref.statistics().quota.nearly_spent
+            assert ref.statistics().quota.is_nearly_spent
             assert warnings(logs) == []
             await ref.ask(ASKED)
 

@@ -14,6 +14,7 @@ import trio
 from structlog.testing import capture_logs
 
 from actors.breaker import BreakerStatistics
+from actors.quota import QuotaStatistics
 from actors.statistics import ActorStatistics, CallStatistics
 from service import app as app_module
 from service.app import MAX_REQUEST_BYTES, REQUESTS_PER_PASS, HttpApp, Message, Reply, json_reply, warn_of_open_routes
@@ -302,6 +303,16 @@ async def test_a_draining_service_is_neither_healthy_nor_ready() -> None:
     assert (await asked(app, "GET", "/stats")).json["service"]["draining"] is True
 
 
+async def test_statistics_warn_of_quotas_that_are_nearly_spent() -> None:
+    ends = "2026-12-01T00:00:00+00:00"
+    quotas = [QuotaStatistics(10, "month", used, 10 - used, ends) for used in (7, 8)]
+    app, _ = Bench(actors=[actor(f"a{quota.used}", "search", quota=quota) for quota in quotas]).app()
+
+    shown = (await asked(app, "GET", "/stats")).json
+
+    assert shown["service"]["warnings"] == [f"a8: 8 of 10 units of this month are used, until {ends}"]
+
+
 async def test_statistics_have_the_fields_of_the_contract() -> None:
     calls = CallStatistics(total=3, ok=1, failed={"blocked": 2})
     bench = Bench(actors=[actor("duckduckgo", "search", calls=calls, last_error="captcha")])
@@ -318,6 +329,7 @@ async def test_statistics_have_the_fields_of_the_contract() -> None:
         "draining": False,
         "log": {"dropped_stderr": 0, "dropped_file": 0},
         "ledger": {"problem": None},
+        "warnings": [],
         "calls": {
             "search_and_read": {"total": 0, "ok": 0, "failed": 0, "in_flight": 0},
             "web_search": {"total": 2, "ok": 1, "failed": 1, "in_flight": 0},

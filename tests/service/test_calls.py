@@ -11,7 +11,7 @@ from service.progress import open_progress, silent
 from service.texts import Texts
 
 
-def test_calls_past_the_limit_are_refused_at_once() -> None:
+async def test_calls_past_the_limit_are_refused_at_once() -> None:
     calls = Calls(1, ("a", "b"))
 
     with calls.admit("a"), pytest.raises(Full) as caught, calls.admit("b"):
@@ -23,7 +23,7 @@ def test_calls_past_the_limit_are_refused_at_once() -> None:
         assert calls.statistics()["b"] == ToolStatistics(total=2, failed=1, in_flight=1)
 
 
-def test_a_draining_service_takes_no_calls_and_keeps_those_it_has() -> None:
+async def test_a_draining_service_takes_no_calls_and_keeps_those_it_has() -> None:
     calls = Calls(9, ("a",))
     with calls.admit("a") as ticket:
         calls.drain()
@@ -36,7 +36,7 @@ def test_a_draining_service_takes_no_calls_and_keeps_those_it_has() -> None:
     assert calls.statistics() == {"a": ToolStatistics(total=2, ok=1, failed=1)}
 
 
-def test_a_call_that_ends_by_an_exception_is_counted_as_failed() -> None:
+async def test_a_call_that_ends_by_an_exception_is_counted_as_failed() -> None:
     calls = Calls(9, ("a",))
 
     with pytest.raises(KeyError), calls.admit("a"):

@@ -61,11 +61,16 @@ async def test_the_service_serves_its_pages_behind_the_gate_until_sigterm(tmp_pa
             health = await get(f"{url}/healthz")
             closed = await get(f"{url}/stats")
             stats = await get(f"{url}/stats", Authorization="Bearer the-token")
+            unmetered = await get(f"{url}/metrics")
+            metrics = await get(f"{url}/metrics", Authorization="Bearer the-token")
             os.kill(os.getpid(), signal.SIGTERM)
 
     assert (health.status_code, closed.status_code, stats.status_code) == (200, 401, 200)
     assert stats.json()["service"]["name"] == "mine"
     assert "the-token" not in stats.text
+    assert (unmetered.status_code, metrics.status_code) == (401, 200)
+    assert metrics.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    assert 'research_mcp_instance_up{instance="duckduckgo"} 1.0' in metrics.text
     with pytest.raises(OSError, match="refused|attempts"):
         await trio.open_tcp_stream("127.0.0.1", int(port))
 
