@@ -9,7 +9,7 @@ ARGS ?=
 CORPUS ?= ../shared/corpus
 
 .DEFAULT_GOAL := help
-.PHONY: help install env run test check bench soak conformance dist clean pins
+.PHONY: help install env run test check bench soak conformance packages dist bundle clean pins
 
 help: ## what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1 \t/' | expand -t 18
@@ -59,11 +59,17 @@ soak: $(VENV)/.developing ## the long tests
 conformance: $(VENV)/.developing ## the official conformance suite and the Inspector, over Node
 	tests/conformance/run $(ARGS)
 
+packages: $(VENV)/.developing ## install wheel and bundle, carry the Dockerfile out, and ask each
+	tests/conformance/run -m packaging tests/packaging $(ARGS)
+
 dist: $(VENV)/bin/python ## a wheel in dist/
 	@rm -rf build dist
 	$(PIP) wheel --no-deps --wheel-dir dist .
 	@rm -rf build
 	@ls dist
+
+bundle: $(VENV)/.installed ## an .mcpb bundle for desktop clients in dist/
+	@$(BIN)/python -m deploy.bundle
 
 pins: $(VENV)/.developing ## write the versions that are installed into constraints.txt
 	@{ sed -n '/^#/p' constraints.txt; $(PIP) freeze --exclude-editable; } > constraints.new && mv constraints.new constraints.txt
