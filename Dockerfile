@@ -5,12 +5,15 @@ COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY service service
 COPY actors actors
 COPY providers providers
-RUN python -m venv /opt/research-mcp \
- && /opt/research-mcp/bin/pip install --no-cache-dir --constraint constraints.txt '.[redis]'
+# With the client for LEDGER_URL=redis://..., which two replicas need.
+RUN --mount=type=cache,target=/root/.cache/pip \
+    python -m venv /opt/research-mcp \
+ && /opt/research-mcp/bin/pip install --constraint constraints.txt '.[redis]'
 
 FROM python:3.11-slim
 LABEL org.opencontainers.image.title="research-mcp" \
-      org.opencontainers.image.licenses="MIT"
+      org.opencontainers.image.licenses="MIT" \
+      io.modelcontextprotocol.server.name="io.github.research-mcp/research-mcp"
 RUN useradd --system --uid 10001 --home-dir /app --create-home research \
  && mkdir /app/data && chown research /app/data
 COPY --from=build /opt/research-mcp /opt/research-mcp
