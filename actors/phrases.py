@@ -38,6 +38,7 @@ WALL_TITLE = _any(
     r"sucuri website firewall",
     r"blocked by network security",
     r"before you continue to (?:google|youtube)",
+    r"login • instagram",
 )
 
 # What stands under such a heading.
@@ -63,9 +64,11 @@ INCIDENT = _any(
     r"incapsula incident id", r"reference #18\.[0-9a-f]", r"ray id: ?[0-9a-f]{8,}", r"your support id is:? ?[0-9]{6,}"
 )
 
-# Where a consent or captcha page stands (bot-walls.md sections 2 and 4).
+# Where a consent, captcha or login page stands (bot-walls.md sections 2 and 4, instagram.md section 4).
 WALL_ADDRESS = re.compile(
-    r"https?://(?:(?:consent|cmp)\.[^/?#]+|[^/?#]*\bgoogle\.[^/?#]+/sorry/|[^/?#]+/showcaptcha\b)", re.IGNORECASE
+    r"https?://(?:(?:consent|cmp)\.[^/?#]+|[^/?#]*\bgoogle\.[^/?#]+/sorry/|[^/?#]+/showcaptcha\b"
+    r"|(?:www\.|m\.)?instagram\.com/(?:accounts/login|challenge)\b)",
+    re.IGNORECASE,
 )
 
 # What a page says when its content needs a script.

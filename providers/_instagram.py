@@ -46,7 +46,7 @@ _CODES: dict[int, tuple[type[ProviderError], str]] = {
 }
 _GUARD = re.compile(rb"\s*for \(;;\);")
 _WALLS = ("/accounts/login", "/challenge", "/consent")
-_SCRIPT = re.compile(rb'<script\b(?=[^>]*\btype="application/json")(?=[^>]*\bdata-sjs)[^>]*>(.*?)</script>', re.DOTALL)
+_SCRIPT = re.compile(rb"<script\b([^<>]{0,500})>")
 MAX_SCRIPTS = 500
 
 T = TypeVar("T")
@@ -186,17 +186,29 @@ def _numbers(fields: dict[str, Any], *names: str) -> Iterator[int]:
 
 def data_in_page(body: bytes, root: str) -> dict[str, Any] | None:
     """The `data` with the field `root` that a page of the site's brings along in one of its scripts."""
-    for number, script in enumerate(_SCRIPT.finditer(body)):
-        if number == MAX_SCRIPTS:
-            break
-        if root.encode() in script[1]:
-            try:
-                found = _with_field(json.loads(script[1]), root)
-            except (ValueError, RecursionError):
-                continue
-            if found is not None:
-                return found
+    for script in _scripts(body):
+        if root.encode() not in script:
+            continue
+        try:
+            found = _with_field(json.loads(script), root)
+        except (ValueError, RecursionError):
+            continue
+        if found is not None:
+            return found
     return None
+
+
+def _scripts(body: bytes) -> Iterator[bytes]:
+    """The contents of the scripts that hold data. Linear in the length of the page."""
+    place = 0
+    for _ in range(MAX_SCRIPTS):
+        tag = _SCRIPT.search(body, place)
+        end = body.find(b"</script>", tag.end()) if tag is not None else -1
+        if tag is None or end < 0:
+            return
+        if b"data-sjs" in tag[1] and b'type="application/json"' in tag[1]:
+            yield body[tag.end() : end]
+        place = end
 
 
 def _with_field(value: Any, name: str) -> dict[str, Any] | None:

@@ -24,6 +24,7 @@ from providers._contract import (
     ProviderError,
     Signals,
     Target,
+    TooHeavy,
     TooLarge,
     Unsupported,
 )
@@ -130,7 +131,7 @@ class Instagram:
             if response.status_code != 200:
                 return None
             return await _workers.run(media_in_page, response.content, post)
-        except (Malformed, Blocked):
+        except (Malformed, Blocked, TooHeavy, TooLarge):
             return None
 
 

@@ -182,6 +182,8 @@ def test_pages_about_walls_are_not_walls(title, body):
         "https://consent.yahoo.com/v2/collectConsent",
         "https://www.google.com/sorry/index?continue=x",
         "https://ya.example/showcaptcha?x=1",
+        "https://www.instagram.com/accounts/login/?next=%2Fp%2FDaI1heMgpXV%2F",
+        "https://www.instagram.com/challenge/?next=x",
     ],
 )
 def test_a_short_page_at_a_consent_or_captcha_address_is_a_wall(final_url):
@@ -190,6 +192,11 @@ def test_a_short_page_at_a_consent_or_captcha_address_is_a_wall(final_url):
     assert _quality(page) is Quality.WALL
     assert _quality(_page(_text(1600), final_url=final_url)) is Quality.GOOD
     assert _quality(_page(_text(800), url=final_url, final_url=final_url)) is Quality.GOOD
+
+
+def test_login_page_of_instagram_is_a_wall_wherever_it_stands():
+    assert _quality(_page("Log in to see photos.", title="Login • Instagram")) is Quality.WALL
+    assert _quality(_page(_text(2000), title="How to get past Login • Instagram")) is Quality.GOOD
 
 
 # --- paywalls -------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from actors.client import Guard, make_ssl_context, open_client
-from actors.row import Row
+from actors.row import Row, SideRemote
 from actors.units import unit_of_work
 from providers._contract import Job, Role
 from providers._registry import type_names
@@ -76,6 +76,11 @@ def ssl_context() -> ssl.SSLContext:
     return make_ssl_context()
 
 
+def side_remotes(type_name: str) -> tuple[SideRemote, ...]:
+    """Remotes of a type that have a way of their own, as its fake declares them."""
+    return tuple(map(SideRemote, getattr(vendor(type_name), "SIDE_REMOTES", ())))
+
+
 @asynccontextmanager
 async def open_stand(
     type_name: str, case: Case, context: ssl.SSLContext, *, proxy: str | None = None, **moved: str
@@ -95,6 +100,7 @@ async def open_stand(
             exempt=frozenset((url.hostname or "", url.port or 0) for url in urls),
             proxy=proxy,
             impersonate=impersonates(type_name),
+            side_remotes=side_remotes(type_name),
             secrets=(KEY_CANARY,),
         )
         guard = Guard(allow_private=case.table != "vendor")

@@ -8,7 +8,8 @@
 - `environment(urls, key)`: the variables that point a whole server at this fake.
 - `CASES`: for each role, a job and its payloads, as `Case` says.
 
-And where the type's row has the impersonating transport, `IMPERSONATES = True`.
+And where the type's row has the impersonating transport, `IMPERSONATES = True`; where requests of its go to remotes by
+a way of their own, `SIDE_REMOTES` with the names they say.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from tests.fakenet._vendor import Case
 from tests.fakenet._world import SENTENCES, World
 
 IMPERSONATES = True
+SIDE_REMOTES = ("groq",)
 
 # Section 1: the site's own alphabet, and the check it gives for it.
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
