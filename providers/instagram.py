@@ -272,7 +272,7 @@ def to_page(url: str, post: Post, media: Media, speech: Speech | None, unheard: 
     language = speech.language if speech is not None and speech.text else None
     return Page(
         url=url,
-        final_url=url,
+        final_url=post.url,
         markdown="\n\n".join(filter(None, parts)),
         title=cut(plain(media.caption), 100) or f"{author} on Instagram",
         byline=author,

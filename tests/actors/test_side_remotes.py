@@ -8,7 +8,7 @@ import trio
 
 from actors.client import Guard, open_client
 from actors.row import SideRemote
-from tests.actors.browserlab import HOST, headers_of, site
+from tests.actors.browserlab import HOST, browser, headers_of, site
 from tests.actors.netlab import Names, answer, make_row, plain_context, server
 from tests.actors.proxylab import ProxyLab
 
@@ -50,17 +50,15 @@ async def test_second_remote_has_a_proxy_of_its_own_and_none_is_gone_past() -> N
     assert len(page.heads) == 1
 
 
-async def test_request_of_a_script_does_not_look_like_the_opening_of_a_page() -> None:
-    page, names = site(answer()), Names(default=("127.0.0.1",))
-    async with server(page) as port:
-        guard = Guard(allow_private=True, resolve=names)
-        async with open_client(make_row(impersonate=True), guard, plain_context()) as client:
-            with trio.fail_after(10):
-                for mode in ("cors", "navigate"):
-                    await client.post(f"http://{HOST}:{port}/", headers={"sec-fetch-mode": mode}, data={"a": "b"})
+@pytest.mark.parametrize("scheme", ["http", "https"])
+async def test_request_of_a_script_does_not_look_like_the_opening_of_a_page(scheme: str) -> None:
+    page = site(answer())
+    async with browser(page, scheme=scheme) as (client, url):
+        for mode in ("cors", "navigate"):
+            await client.post(url, headers={"sec-fetch-mode": mode}, data={"a": "b"})
 
     script, opening = map(headers_of, page.heads)
-    assert script["accept"] == "*/*"
-    assert "upgrade-insecure-requests" not in script
+    assert (script["accept"], script["sec-fetch-mode"]) == ("*/*", "cors")
+    assert not script.keys() & {"upgrade-insecure-requests", "sec-fetch-user"}
     assert opening["accept"] != "*/*"
     assert script["content-type"] == "application/x-www-form-urlencoded"

@@ -187,6 +187,10 @@ async def test_shared_address_is_followed_to_its_post_only() -> None:
             await read("share/BAnowhere")
 
     assert "Sample caption" in page.markdown
+    assert (page.url, page.final_url) == (
+        f"https://www.instagram.com/share/reel/{SHARED}",
+        f"https://www.instagram.com/p/{REEL}/",
+    )
     assert [str(request.url.path) for request in net.seen[:2]] == [f"/share/reel/{SHARED}/", "/api/graphql"]
 
 

@@ -272,9 +272,7 @@ def test_a_key_that_is_optional_adds_roles_lifts_the_rate_and_makes_it_paid() ->
 
 
 def test_a_second_remote_has_a_proxy_of_its_own() -> None:
-    gram = Instance(
-        "gram", "everything", frozenset({Role.READ}), options=(Value("GROQ_PROXY", "groq", "proxy"),)
-    )
+    gram = Instance("gram", "everything", frozenset({Role.READ}), options=(Value("GROQ_PROXY", "groq", "proxy"),))
     table = tables(gram, read=("gram",))
 
     row = row_of(build(settings(GROQ_PROXY="http://u:hunter2@proxy.example.com"), table), "gram")
