@@ -1,4 +1,4 @@
-"""The command line: `serve` (also without a word), `search`, `read` and `check`.
+"""The command line: `serve` (also without a word), `search`, `read`, `check` and `stats`.
 
 Exit codes: 0 done; 1 it did not work (a port in use, a search that failed); 2 wrong usage or a wrong setting; 130
 interrupted. What the user asked for goes to stdout, everything else to stderr. What the commands need is imported when
@@ -11,6 +11,7 @@ import argparse
 import gc
 import json
 import os
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from service.logs import Logs
 
 FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
-COMMANDS = ("serve", "search", "read", "check")
+COMMANDS = ("serve", "search", "read", "check", "stats")
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -39,7 +40,7 @@ def run(arguments: Sequence[str]) -> int:
         return 0
     try:
         settings = _settings(options)
-        return _logged(options, settings)
+        return _stats(options, settings) if options.command == "stats" else _logged(options, settings)
     except SettingsError as error:
         return _complain(error.sentence, WRONG_USAGE)
     except KeyboardInterrupt:
@@ -80,6 +81,10 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument("--host", type=_host, help="address to listen on (MCP_HOST)")
     serve.add_argument("--port", type=_port, help="port to listen on, 0 for any free one (MCP_PORT)")
 
+    stats = commands.add_parser("stats", parents=[common], help="show what the running server does", allow_abbrev=False)
+    stats.add_argument("--host", type=_host, help="address it listens on (MCP_HOST)")
+    stats.add_argument("--port", type=_port, help="port it listens on (MCP_PORT)")
+    stats.add_argument("--json", action="store_true", help="print all of /stats")
     search = commands.add_parser("search", parents=[common], help="search the web once", allow_abbrev=False)
     search.add_argument("query", metavar="QUERY")
     read = commands.add_parser("read", parents=[common], help="read one page as Markdown", allow_abbrev=False)
@@ -107,10 +112,11 @@ def _port(value: str) -> int:
 
 def _settings(options: argparse.Namespace) -> Settings:
     settings = from_environment(options.env_file)
-    if options.command != "serve":
+    if options.command not in ("serve", "stats"):
         return settings
     changes: dict[str, Any] = {"mcp_host": options.host, "mcp_port": options.port}
-    changes["mcp_transport"] = "stdio" if options.stdio else None
+    if options.command == "serve":
+        changes["mcp_transport"] = "stdio" if options.stdio else None
     return replace(settings, **{name: value for name, value in changes.items() if value is not None})
 
 
@@ -190,6 +196,22 @@ async def _check(settings: Settings) -> int:
         findings = await check.check(runtime.supervisor.refs, runtime.configured, names)
         _print(runtime.redactor.known(check.table(findings)))
         return FAILED if check.failed(findings) else 0
+
+
+def _stats(options: argparse.Namespace, settings: Settings) -> int:
+    from service.instances import secrets_of
+    from service.redact import Redactor
+    from service.stats_command import CannotAsk, fetch
+    from service.stats_table import table
+
+    try:
+        shown = fetch(settings)
+    except CannotAsk as error:
+        return _complain(str(error), FAILED)
+    width = shutil.get_terminal_size((120, 24)).columns
+    text = json.dumps(shown, indent=2) if options.json else table(shown, width)
+    _print(Redactor(secrets_of(settings)).known(text))
+    return 0
 
 
 def _print(text: str) -> None:
