@@ -26,6 +26,7 @@ from tests.contract._sites import (
     tavily,
 )
 from tests.fakenet import Answer, as_html
+from tests.fakenet.scholarly import pdf
 from tests.fakenet.tavily import failure as tavily_failure
 
 TYPES = ("jina", "crawl4ai", "tavily", "firecrawl", "brightdata")
@@ -127,29 +128,19 @@ async def test_challenge_behind_a_success_goes_to_the_next_and_is_never_shown(re
 
 
 @every_reader
-async def test_empty_shell_goes_to_the_next_and_is_kept_as_thin(reader, autojump_clock):
+@pytest.mark.parametrize(
+    ("text", "reason", "note"), [(SHELL, Kind.THIN, Note.THIN), (TEASER, Kind.TEASER, Note.PAYWALL_TEASER)]
+)
+async def test_shell_or_teaser_goes_to_the_next_and_is_kept_with_its_note(reader, text, reason, note, autojump_clock):
     async with opened(reader) as readers:
-        readers.net.answer(reader.played, reader.told(200, SHELL))
+        readers.net.answer(reader.played, reader.told(200, text))
         result = await readers.read()
 
-    assert step_of(reader, result) == (instance(reader), "failed", Kind.THIN)
+    assert step_of(reader, result) == (instance(reader), "failed", reason)
     if reader.next is not None:
         check_next(reader, readers, result)
     else:
-        assert (result.status, result.notes) == ("success", (Note.THIN,))
-
-
-@every_reader
-async def test_teaser_goes_to_the_next_and_is_kept_with_its_note(reader, autojump_clock):
-    async with opened(reader) as readers:
-        readers.net.answer(reader.played, reader.told(200, TEASER))
-        result = await readers.read()
-
-    assert step_of(reader, result) == (instance(reader), "failed", Kind.TEASER)
-    if reader.next is not None:
-        check_next(reader, readers, result)
-    else:
-        assert (result.status, result.notes) == ("success", (Note.PAYWALL_TEASER,))
+        assert (result.status, result.notes) == ("success", (note,))
 
 
 # --- the vendor -------------------------------------------------------------------------------------------------------
@@ -298,6 +289,25 @@ async def test_address_that_may_not_leave_is_sent_to_no_third_party(url, asked, 
         await readers.read(url)
 
     assert remote_calls(readers) == asked
+
+
+@pytest.mark.parametrize(
+    ("key", "path", "asked"),
+    [
+        ("test-key", "/scan.pdf", {"jina-reader": 1}),
+        ("test-key", "/scan", {"tavily": 1}),
+        ("", "/scan.pdf", {"tavily": 1}),
+    ],
+)
+async def test_pdf_of_pictures_goes_to_who_can_read_it(key, path, asked, autojump_clock):
+    async with open_readers(*TYPES, JINA_API_KEY=key) as readers:
+        readers.net.handlers["web"].put(path, pdf([]), "application/pdf")
+        for name in ("jina-reader", "tavily"):
+            readers.net.answer(name, next(each for each in READERS if each.played == name).told(200, SENTENCE * 10))
+        result = await readers.read(f"https://site.example{path}")
+
+    assert remote_calls(readers) == asked
+    assert result.status == "success"
 
 
 async def test_keyed_jina_is_paid_and_not_asked_for_a_page_that_may_be_short(autojump_clock):
