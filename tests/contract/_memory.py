@@ -80,15 +80,20 @@ class MemoryNet:
         seen = Request(name, request.method, target, headers, await request.aread(), trio.current_time())
         self.calls[name] += 1
         self.seen.append(seen)
-        answer = self.plays[name](seen) if name in self.plays else self.handlers[name](seen)
         try:
-            await (trio.sleep_forever() if answer is None else trio.lowlevel.checkpoint())
+            answer = await self.perform(name, seen)
         except trio.Cancelled:
             self.left_at[name] = trio.current_time()
             raise
-        assert answer is not None
         sent = [("content-type", answer.content_type), *answer.headers]
         return httpx.Response(answer.status, content=answer.body, headers=sent)
+
+    async def perform(self, name: str, seen: Request) -> Answer:
+        """What the remote `name` answers, or nothing for ever."""
+        answer = self.plays[name](seen) if name in self.plays else self.handlers[name](seen)
+        await (trio.sleep_forever() if answer is None else trio.lowlevel.checkpoint())
+        assert answer is not None
+        return answer
 
     @asynccontextmanager
     async def client(self, row: Row) -> AsyncIterator[httpx.AsyncClient]:
