@@ -43,9 +43,9 @@ Setting = Callable[[MemoryNet], object]
 
 
 @asynccontextmanager
-async def opened(*settings: Setting) -> AsyncIterator[Readers]:
+async def opened(*settings: Setting, **variables: str) -> AsyncIterator[Readers]:
     """All special readers, before a web that refuses us, a Crawl4AI that reads everything, and a Tavily."""
-    async with open_readers(*TYPES) as readers:
+    async with open_readers(*TYPES, **variables) as readers:
         readers.net.answer("web", REFUSAL)
         readers.net.answer("crawl4ai", GOOD)
         for setting in settings:
@@ -188,6 +188,14 @@ async def test_post_or_profile_that_is_kept_from_us_goes_to_the_ordinary_readers
     name = "instagram" if "/p/" in url else "instagram-profile"
     assert (result.status, result.provider, reason_of(name, result)) == ("success", "crawl4ai", reason)
     assert readers.net.calls == {"instagram": tries, "web": 2, "crawl4ai": 1}
+
+
+async def test_without_groqs_key_a_post_goes_to_the_ordinary_readers_at_once(autojump_clock):
+    async with opened(GROQ_API_KEY="") as readers:
+        result = await readers.read(POST.format(REEL))
+
+    assert result.provider == "crawl4ai"
+    assert readers.net.calls == {"web": 2, "crawl4ai": 1}
 
 
 async def test_profile_that_does_not_exist_ends_the_walk(autojump_clock):
