@@ -62,6 +62,8 @@ class Rule:
 
 def _at(body: bytes, path: str) -> str | None:
     """The scalar at a dotted path, as text; None where there is none."""
+    if f'"{path.partition(".")[0]}"'.encode() not in body:
+        return None
     try:
         value: Any = json.loads(body)
     except (ValueError, RecursionError):
