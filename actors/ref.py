@@ -20,6 +20,7 @@ from urllib.parse import quote
 import structlog
 import trio
 
+from actors import spans
 from actors.breaker import Breaker
 from actors.ledger import Ledger, LedgerDown
 from actors.messages import Failure, Outcome, Reply, Request
@@ -113,7 +114,9 @@ class Ref:
             # The asker is leaving. A request in a worker stops here, one that still queues will be skipped.
             request.scope.cancel()
             self.slots.release(request)
-            self._calls.count(outcome, called=request.tries > 0)
+            called, took = request.tries > 0, trio.current_time() - began_at
+            self._calls.count(outcome, called=called)
+            spans.record(self.name, job, outcome, called=called, took=took, billed=request.billed)
 
     def failure(self, kind: Kind, detail: str = "", retry_at: float | None = None) -> Failure:
         return Failure(kind, self.name, detail, retry_at)

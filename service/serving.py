@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 
 import trio
 
@@ -17,6 +18,7 @@ from service.server import open_listeners, serve_http
 from service.settings import Settings
 from service.stats import Desk as StatsDesk
 from service.stdio import serve_stdio
+from service.tracing import open_tracing
 
 OPEN_PAGES = frozenset({"/healthz"})
 
@@ -28,16 +30,21 @@ async def serve(settings: Settings, log: Callable[[], LogStatistics] = LogStatis
     taken, and SettingsError for wrong instances.
     """
     if settings.mcp_transport == "stdio":
-        async with open_runtime(settings) as runtime:
+        async with open_runtime(settings) as runtime, traced(runtime):
             await serve_stdio(make_server(runtime.service, runtime.identity, runtime.texts))
         return
     listeners = open_listeners(settings.mcp_host, settings.mcp_port)
     try:
-        async with open_runtime(settings) as runtime:
+        async with open_runtime(settings) as runtime, traced(runtime):
             await serve_runtime(runtime, listeners, log=log)
     finally:
         for listener in listeners:
             listener.close()
+
+
+def traced(runtime: Runtime) -> AbstractAsyncContextManager[None]:
+    """Traces of this runtime, where its settings ask for them."""
+    return open_tracing(runtime.settings.tracing, runtime.identity.version, runtime.redactor.text)
 
 
 async def serve_runtime(

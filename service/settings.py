@@ -20,6 +20,7 @@ from dotenv.parser import parse_stream
 from actors.redis_url import SHAPE as REDIS_SHAPE
 from actors.redis_url import is_redis_url, redis_place
 from service import values
+from service.tracing_settings import Tracing, tracing
 from service.values import SettingsError, wrong
 
 DEFAULT_ENV_FILE = Path(".env")
@@ -101,13 +102,15 @@ class Settings:
     extract_workers: int
     proxy_sessions: ProxySessions | None
     retrieval: RetrievalLimits
+    tracing: Tracing | None
     variables: Mapping[str, str] = field(repr=False)
 
     @property
     def secrets(self) -> tuple[str, ...]:
         password = self.proxy_sessions.password if self.proxy_sessions else None
         ledger = redis_place(self.ledger_url).password if is_redis_url(self.ledger_url) else None
-        return tuple(each for each in (self.mcp_bearer_token, password, ledger) if each)
+        collector = self.tracing.secrets if self.tracing else ()
+        return tuple(each for each in (self.mcp_bearer_token, password, ledger, *collector) if each)
 
 
 def from_environment(env_file: Path | None = None) -> Settings:
@@ -221,6 +224,7 @@ def _settings(read: _Reader) -> Settings:
         extract_workers=read.whole("EXTRACT_WORKERS", os.cpu_count() or 1, most=1024),
         proxy_sessions=_proxy_sessions(read),
         retrieval=_retrieval_limits(read, toolset),
+        tracing=tracing(read.variables, read.get("MCP_NAME", "research-mcp", _name)),
         variables=read.variables,
     )
 
