@@ -12,7 +12,7 @@ from __future__ import annotations
 import random
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 
@@ -56,13 +56,12 @@ async def open_redis_ledger(url: str, *, rng: random.Random | None = None) -> As
 class RedisLedger:
     """Counts in one Redis for all replicas, and remembers what it last heard of each instance."""
 
-    def __init__(self, link: RedisLink, db: int, rng: random.Random, *, wall: Callable[[], float] = time.time) -> None:
+    def __init__(self, link: RedisLink, db: int, rng: random.Random) -> None:
         self._link = link
         self._emptied = (
             "the shared quota store (Redis) came back without its figures; to count on from what the running replicas "
             f"remember run `redis-cli -n {db} HDEL {LEDGER} lost_at`, or wait until the quota's period ends"
         )
-        self._wall = wall
         self._restarts = Restarts(rng)
         self._epoch = ""
         self._lost_at: int | None = None
@@ -83,7 +82,7 @@ class RedisLedger:
 
     def counts(self, name: str) -> Counts:
         known, owed = self._known.get(name, Counts()), self._owed.get(name, 0)
-        return known.at(self._wall()).add(owed) if owed else known
+        return known.at(time.time()).add(owed) if owed else known
 
     async def spend(self, name: str, limit: Limit | None, units: int, wall_now: float) -> Spend:
         if limit is not None:
@@ -174,7 +173,7 @@ class RedisLedger:
         """Whether some quota's period that was open when figures were lost is still open."""
         lost_at = self._lost_at
         return lost_at is not None and any(
-            period_key("month", self._wall(), first_day) <= period_key("month", lost_at, first_day)
+            period_key("month", time.time(), first_day) <= period_key("month", lost_at, first_day)
             for first_day in self._first_days
         )
 

@@ -33,7 +33,7 @@ from actors._redis_scripts import Script
 from actors.ledger import LedgerDown
 from actors.redis_url import RedisPlace
 
-ASK_SECONDS = 1.0
+ASK_SECONDS = 2.0
 LOOK_EVERY = 2.0
 RETRY_EVERY = 1.0
 MOST_ERRANDS = 256
@@ -76,18 +76,21 @@ class RedisLink:
         self.problem: str | None = "the shared quota store (Redis) is not connected yet"
 
     async def run(self, script: Script, keys: Sequence[str], args: Sequence[str | int]) -> Any:
-        """Run one script. Raises LedgerDown, at once while Redis is known to be down, else within a second.
+        """Run one script. Raises LedgerDown, at once while Redis is known to be down, else within two.
 
         Where it raises, or is cancelled, the script may have run.
         """
         if self.problem is not None:
             await trio.lowlevel.checkpoint()
             raise LedgerDown(self.problem)
+        client = self._client
         try:
             return await self._ask(script, keys, args)
         except LedgerDown as error:
-            self.close(str(error))
-            raise
+            # An ask may end because another one failed first, and the keeper closed the client of both.
+            if client is self._client and self.problem is None:
+                self.close(str(error))
+            raise LedgerDown(self.problem or str(error)) from error
 
     def run_soon(self, script: Script, keys: list[str], args: list[str | int]) -> None:
         """Run a script whose answer nobody waits for. It is dropped while Redis is down or too much is waiting."""
@@ -164,6 +167,7 @@ class RedisLink:
         # The last two come out of coredis 6.9 where the client was closed, or its connection lost, during the ask; and
         # being cancelled while connecting comes out as the first.
         except (RedisError, RuntimeError, ReferenceError) as error:
+            await trio.lowlevel.checkpoint_if_cancelled()
             if not scope.cancel_called:
                 raise LedgerDown(f"the shared quota store (Redis) {_sentence(error)}") from error
         raise LedgerDown(f"the shared quota store (Redis) does not answer within {ASK_SECONDS:g} s")

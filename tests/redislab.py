@@ -16,13 +16,18 @@ from typing import Any
 START_SECONDS = 10.0
 
 
+def free_port() -> int:
+    """A port nobody listens on just now."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
+
+
 class RedisProcess:
     """One `redis-server`. `url` goes through its port, `socket_url` through its socket."""
 
     def __init__(self, directory: Path, arguments: Sequence[str]) -> None:
-        with socket.socket() as taken:
-            taken.bind(("127.0.0.1", 0))
-            self.port = taken.getsockname()[1]
+        self.port = free_port()
         self._socket = directory / "socket"
         self._command = ["redis-server", "--port", str(self.port), "--unixsocket", str(self._socket)]
         self._command += ["--bind", "127.0.0.1", "--dir", str(directory), "--save", "", "--loglevel", "warning"]
@@ -39,6 +44,7 @@ class RedisProcess:
                 if not self.ask("PING").startswith(b"-LOADING"):
                     return
             time.sleep(0.01)
+        self.kill()
         raise AssertionError("redis-server did not come up")
 
     def kill(self) -> None:

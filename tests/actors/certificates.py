@@ -54,6 +54,10 @@ class Authority:
 
     def server(self, *hosts: str, ends_in_days: float = 20, self_signed: bool = False) -> ssl.SSLContext:
         """A server's context with a certificate for these names and addresses."""
+        return _server_context(self.server_pem(*hosts, ends_in_days=ends_in_days, self_signed=self_signed))
+
+    def server_pem(self, *hosts: str, ends_in_days: float = 20, self_signed: bool = False) -> bytes:
+        """A new key and its certificate for these names and addresses, in one file."""
         now = datetime.now(UTC)
         key = ec.generate_private_key(ec.SECP256R1())
         signer = key if self_signed else self._key
@@ -62,7 +66,9 @@ class Authority:
         builder = builder.add_extension(x509.SubjectAlternativeName([_host(host) for host in hosts]), critical=False)
         signed_by = x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key())
         certificate = builder.add_extension(signed_by, critical=False).sign(signer, hashes.SHA256())
-        return _server_context(key, certificate)
+        pem = serialization.Encoding.PEM
+        secret = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+        return secret + certificate.public_bytes(pem)
 
 
 def _host(text: str) -> x509.GeneralName:
@@ -72,13 +78,11 @@ def _host(text: str) -> x509.GeneralName:
         return x509.DNSName(text)
 
 
-def _server_context(key: Key, certificate: x509.Certificate) -> ssl.SSLContext:
-    pem = serialization.Encoding.PEM
-    secret = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+def _server_context(pem: bytes) -> ssl.SSLContext:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "server.pem")
-        path.write_bytes(secret + certificate.public_bytes(pem))
+        path.write_bytes(pem)
         context.load_cert_chain(path)
     return context
 
