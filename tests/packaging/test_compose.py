@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
 from importlib.resources import files
@@ -136,6 +138,33 @@ def test_traefik_routes_the_public_host_through_the_password_to_services_that_ex
     assert f"--certificatesresolvers.{router['tls']['certResolver']}.acme.tlschallenge=true" in traefik["command"]
     assert [match[1] for match in hosts if match] == ["research-mcp", "research-mcp-2"][:servers]
     assert balancer["serversTransport"] in http["serversTransports"]
+
+
+def test_a_replica_that_drains_is_left_out_before_it_stops_listening() -> None:
+    check = load("deploy/traefik/replicas.yml")["http"]["services"]["research-mcp"]["loadBalancer"]["healthCheck"]
+    interval, timeout = (int(check[name].removesuffix("ms")) for name in ("interval", "timeout"))
+
+    assert check["path"] == "/healthz"
+    # SPEC section 6: 503 for a second. Traefik wants a timeout below the interval.
+    assert timeout < interval < 1000
+
+
+@pytest.mark.parametrize("more", [(), ("docker-compose.replicas.yml",)], ids=["one", "replicas"])
+def test_compose_itself_takes_the_files(more: tuple[str, ...]) -> None:
+    if (
+        shutil.which("docker") is None
+        or subprocess.run(["docker", "compose", "version"], capture_output=True).returncode
+    ):
+        pytest.skip("docker has no compose plugin here")
+    options = [word for name in ("docker-compose.yml", *more) for word in ("-f", name)]
+    environment = {"PATH": os.environ["PATH"], "PUBLIC_HOST": "mcp.example.com", "ACME_EMAIL": "you@example.com"}
+
+    done = subprocess.run(
+        ["docker", "compose", *options, "--profile", "*", "config", "--quiet"],
+        cwd=ROOT, env=environment, capture_output=True, text=True,
+    )  # fmt: skip
+
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_the_service_keeps_idle_connections_longer_than_traefik() -> None:
