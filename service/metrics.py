@@ -2,7 +2,8 @@
 
 Nothing is counted here. Each scrape reads what actors and tool calls have counted themselves, so a call pays for its
 counters once, and counters outlive a restart of their actor as the figures of `/stats` do. Labels take their values
-from the table, the toolset and the failure kinds, never from callers.
+from the table, the toolset and the failure kinds, never from callers. An instance stands in the label `provider`,
+because Prometheus means the scraped server by `instance` and would rename ours.
 
 The client library is imported here, so this module is imported only where HTTP is served.
 """
@@ -72,7 +73,7 @@ class _Collector(Collector):
         yield from _actors(actors)
         yield from _calls(actors)
         yield from _quotas(actors)
-        yield _histogram("provider_call_duration_seconds", _DURATION, ["instance"], self._sources.durations())
+        yield _histogram("provider_call_duration_seconds", _DURATION, ["provider"], self._sources.durations())
         yield from _loop(self._sources.lag)
 
 
@@ -116,7 +117,7 @@ def _service(desk: Desk) -> Iterator[Metric]:
 
 def _readiness(actors: Sequence[ActorStatistics]) -> Iterator[Metric]:
     ready = [((role,), len(names)) for role, names in ready_instances(actors).items()]
-    yield _gauge("ready_instances", "Instances of a role that can be asked now.", ["role"], ready)
+    yield _gauge("ready_providers", "Instances of a role that can be asked now.", ["role"], ready)
 
 
 def _tools(desk: Desk) -> Iterator[Metric]:
@@ -135,12 +136,12 @@ def _actors(actors: Sequence[ActorStatistics]) -> Iterator[Metric]:
         return [((one.instance,), figure(one)) for one in actors]
 
     states = [((one.instance, state), one.breaker.state == state) for one in actors for state in _BREAKER_STATES]
-    yield _gauge("instance_up", "1 while the actor of an instance runs.", ["instance"], each(_is_up))
-    yield _counter("restarts", "Restarts of an actor after a crash.", ["instance"], each(lambda one: one.restarts))
-    yield _gauge("mailbox_depth", "Requests that wait.", ["instance"], each(lambda one: one.mailbox.depth))
-    yield _gauge("mailbox_capacity", "Requests that may wait.", ["instance"], each(lambda one: one.mailbox.capacity))
-    yield _gauge("provider_calls_in_flight", "Requests in work.", ["instance"], each(lambda one: one.in_flight))
-    yield _gauge("breaker_state", "1 for the state that a circuit breaker is in.", ["instance", "state"], states)
+    yield _gauge("provider_up", "1 while the actor of an instance runs.", ["provider"], each(_is_up))
+    yield _counter("restarts", "Restarts of an actor after a crash.", ["provider"], each(lambda one: one.restarts))
+    yield _gauge("mailbox_depth", "Requests that wait.", ["provider"], each(lambda one: one.mailbox.depth))
+    yield _gauge("mailbox_capacity", "Requests that may wait.", ["provider"], each(lambda one: one.mailbox.capacity))
+    yield _gauge("provider_calls_in_flight", "Requests in work.", ["provider"], each(lambda one: one.in_flight))
+    yield _gauge("breaker_state", "1 for the state that a circuit breaker is in.", ["provider", "state"], states)
 
 
 _BREAKER_STATES = tuple(state.value for state in State)
@@ -155,9 +156,9 @@ def _calls(actors: Sequence[ActorStatistics]) -> Iterator[Metric]:
     failed = [((one.instance, kind), count) for one in actors for kind, count in one.calls.failed.items()]
     skipped = [((one.instance, kind), count) for one in actors for kind, count in one.calls.skipped.items()]
     text = "Asks of an instance by how they ended; skipped: the provider was not called."
-    yield _counter("provider_calls", text, ["instance", "outcome"], outcomes)
-    yield _counter("provider_failures", "Failed asks by kind of failure.", ["instance", "kind"], failed)
-    yield _counter("provider_skips", "Skipped asks by reason.", ["instance", "kind"], skipped)
+    yield _counter("provider_calls", text, ["provider", "outcome"], outcomes)
+    yield _counter("provider_failures", "Failed asks by kind of failure.", ["provider", "kind"], failed)
+    yield _counter("provider_skips", "Skipped asks by reason.", ["provider", "kind"], skipped)
 
 
 def _outcomes(one: ActorStatistics) -> Mapping[str, int]:
@@ -172,13 +173,13 @@ def _quotas(actors: Sequence[ActorStatistics]) -> Iterator[Metric]:
     def each(figure: Callable[[ActorStatistics], float | None]) -> Samples:
         return [((one.instance, str(one.quota.period)), figure(one) or 0) for one in limited]
 
-    labels = ["instance", "period"]
+    labels = ["provider", "period"]
     billed = [((one.instance,), one.billed.units) for one in actors]
     yield _gauge("quota_limit_units", "Units that a quota allows.", labels, each(lambda one: one.quota.limit))
     yield _gauge("quota_used_units", "Units used in this period.", labels, each(lambda one: one.quota.used))
     yield _gauge("quota_remaining_units", "Units left in this period.", labels, each(lambda one: one.quota.remaining))
     yield _gauge("quota_reset_timestamp_seconds", "When the period ends, Unix time.", labels, each(_resets_at))
-    yield _counter("billed_units", "Units of a paid account, ever.", ["instance"], billed)
+    yield _counter("billed_units", "Units of a paid account, ever.", ["provider"], billed)
 
 
 def _resets_at(one: ActorStatistics) -> float:

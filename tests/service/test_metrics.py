@@ -40,7 +40,7 @@ ACME = ActorStatistics(
 BROKEN = ActorStatistics("exa", "exa", ("search",), "retired")
 OUTCOMES = {"ok", "empty", "failed", "skipped", "late"}
 BOUNDED = {
-    "instance": {row.name for row in TABLE},
+    "provider": {row.name for row in TABLE},
     "role": {role.value for role in Role},
     "kind": {kind.value for kind in Kind},
     "outcome": OUTCOMES,
@@ -78,22 +78,22 @@ async def test_what_an_instance_did_is_told() -> None:
     seen = full()
 
     calls = {
-        name: value(seen, "research_mcp_provider_calls_total", instance="brave", outcome=name) for name in OUTCOMES
+        name: value(seen, "research_mcp_provider_calls_total", provider="brave", outcome=name) for name in OUTCOMES
     }
     assert calls == {"ok": 5, "empty": 2, "failed": 3, "skipped": 1, "late": 3}
-    assert value(seen, "research_mcp_provider_failures_total", instance="brave", kind="unavailable") == 3
-    assert value(seen, "research_mcp_provider_skips_total", instance="brave", kind="throttled") == 1
-    assert value(seen, "research_mcp_mailbox_depth", instance="brave") == 3
-    assert value(seen, "research_mcp_provider_calls_in_flight", instance="brave") == 2
-    assert value(seen, "research_mcp_restarts_total", instance="brave") == 4
-    assert value(seen, "research_mcp_breaker_state", instance="brave", state="half_open") == 1
-    assert value(seen, "research_mcp_breaker_state", instance="brave", state="open") == 0
-    assert value(seen, "research_mcp_quota_remaining_units", instance="brave", period="month") == 100
-    assert value(seen, "research_mcp_quota_reset_timestamp_seconds", instance="brave", period="month") == 1_796_083_200
-    assert value(seen, "research_mcp_billed_units_total", instance="brave") == 4321
-    assert value(seen, "research_mcp_instance_up", instance="exa") == 0
-    assert value(seen, "research_mcp_ready_instances", role="search") == 1
-    assert value(seen, "research_mcp_ready_instances", role="read") == 0
+    assert value(seen, "research_mcp_provider_failures_total", provider="brave", kind="unavailable") == 3
+    assert value(seen, "research_mcp_provider_skips_total", provider="brave", kind="throttled") == 1
+    assert value(seen, "research_mcp_mailbox_depth", provider="brave") == 3
+    assert value(seen, "research_mcp_provider_calls_in_flight", provider="brave") == 2
+    assert value(seen, "research_mcp_restarts_total", provider="brave") == 4
+    assert value(seen, "research_mcp_breaker_state", provider="brave", state="half_open") == 1
+    assert value(seen, "research_mcp_breaker_state", provider="brave", state="open") == 0
+    assert value(seen, "research_mcp_quota_remaining_units", provider="brave", period="month") == 100
+    assert value(seen, "research_mcp_quota_reset_timestamp_seconds", provider="brave", period="month") == 1_796_083_200
+    assert value(seen, "research_mcp_billed_units_total", provider="brave") == 4321
+    assert value(seen, "research_mcp_provider_up", provider="exa") == 0
+    assert value(seen, "research_mcp_ready_providers", role="search") == 1
+    assert value(seen, "research_mcp_ready_providers", role="read") == 0
 
 
 async def test_durations_are_cumulative_histograms_in_seconds() -> None:
@@ -163,7 +163,7 @@ async def test_no_counter_goes_back_when_an_actor_crashes_and_starts_again(
         after = counters(ref)
         assert ref.restarts == 1
 
-    assert before[("research_mcp_billed_units_total", "{'instance': 'acme'}")] == 3
+    assert before[("research_mcp_billed_units_total", "{'provider': 'acme'}")] == 3
     assert all(after[name] >= figure for name, figure in before.items())
 
 
@@ -208,4 +208,4 @@ async def test_no_series_is_told_twice() -> None:
 async def test_instances_that_do_not_run_have_no_series() -> None:
     seen = scrape(Bench(actors=(absent("exa", "exa", {Role.SEARCH}, "unconfigured"),)))
 
-    assert seen["research_mcp_instance_up"].samples == []
+    assert seen["research_mcp_provider_up"].samples == []

@@ -70,7 +70,7 @@ async def test_the_service_serves_its_pages_behind_the_gate_until_sigterm(tmp_pa
     assert "the-token" not in stats.text
     assert (unmetered.status_code, metrics.status_code) == (401, 200)
     assert metrics.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
-    assert 'research_mcp_instance_up{instance="duckduckgo"} 1.0' in metrics.text
+    assert 'research_mcp_provider_up{provider="duckduckgo"} 1.0' in metrics.text
     with pytest.raises(OSError, match="refused|attempts"):
         await trio.open_tcp_stream("127.0.0.1", int(port))
 
