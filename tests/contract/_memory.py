@@ -25,6 +25,7 @@ from providers._contract import Role, Target
 from providers._workers import inline_workers
 from service.instances import build
 from service.settings import load_settings
+from service.table import TABLE
 from tests.fakenet import Answer, Request, Site, World, vendor
 
 WEB = "https://site.example"
@@ -121,7 +122,9 @@ async def open_readers(*types: str, without: Iterable[str] = (), **settings: str
     """The local readers and those of `types`, without the instances `without`, as the service's table makes them."""
     net = MemoryNet(types)
     off = {f"{name.upper().replace('-', '_')}_ENABLED": "false" for name in without}
-    variables: Mapping[str, str] = net.environment() | off | settings
+    # A walk asks one at a time; tasks that wait for nothing are most of what a test would cost.
+    few = {f"{instance.prefix}_WORKERS": "2" for instance in TABLE}
+    variables: Mapping[str, str] = net.environment() | few | off | settings
     configured = build(load_settings(variables))
     wanted = {*types, "trafilatura", "impersonate"}
     rows = [row for row in configured.rows if Role.READ in row.roles and row.type in wanted]
