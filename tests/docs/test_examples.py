@@ -200,7 +200,7 @@ def test_configurations_over_http_lead_to_where_the_server_listens_by_default() 
 @pytest.mark.filterwarnings("ignore:Async generator '(httpx2|httpcore2|mcp):ResourceWarning")
 async def test_the_configuration_of_a_desktop_client_starts_a_server_that_answers(tmp_path: Path) -> None:
     (config,) = [config for config in client_configs() if "command" in config]
-    (tmp_path / ".env").write_text("HELP_LANGUAGE=ru\n")
+    (tmp_path / ".env").write_text("HELP_LANGUAGE=ru\nEXTRACT_WORKERS=1\n")
     (tmp_path / "data").mkdir()
 
     def placed(text: str) -> str:

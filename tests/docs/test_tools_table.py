@@ -62,6 +62,7 @@ async def answers(net: FakenetProcess, directory: Any, calls: list[Call], **vari
         "SEARXNG_URL": net.urls["searxng"],
         "SEARXNG_RATE": "none",
         "ALLOW_PRIVATE_NETWORK": "true",
+        "EXTRACT_WORKERS": "1",
     }
     found = []
     with server_process(environment | variables, directory) as server:
