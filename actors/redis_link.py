@@ -76,7 +76,7 @@ class RedisLink:
         self.problem: str | None = "the shared quota store (Redis) is not connected yet"
 
     async def run(self, script: Script, keys: Sequence[str], args: Sequence[str | int]) -> Any:
-        """Run one script. Raises LedgerDown, at once while Redis is known to be down, else within two.
+        """Run one script. Raises LedgerDown, at once while Redis is known to be down, else within two seconds.
 
         Where it raises, or is cancelled, the script may have run.
         """

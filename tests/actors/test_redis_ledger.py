@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -19,23 +19,11 @@ from actors.row import Limit, Rate
 from actors.state import open_state
 from providers._contract import Kind, Query
 from tests.actors.lab import Scripted, make_row, supervised
-from tests.redislab import RedisProcess, redis_process
+from tests.redislab import redis_process
 
 needs_redis = pytest.mark.system("redis-server")
 MONTH = Limit(5, "month")
 EMPTIED = "came back without its figures.*redis-cli -n 0 HDEL research-mcp:ledger lost_at"
-
-
-@pytest.fixture(scope="module")
-def redis_of_module() -> Iterator[RedisProcess]:
-    with redis_process("--appendonly", "no") as server:
-        yield server
-
-
-@pytest.fixture
-def redis(redis_of_module: RedisProcess) -> RedisProcess:
-    redis_of_module.ask("FLUSHALL")
-    return redis_of_module
 
 
 async def spend(ledger: Any, limit: Limit | None = MONTH, units: int = 1, name: str = "acme") -> bool:
@@ -99,6 +87,21 @@ async def test_a_first_start_with_an_empty_redis_is_told_and_counts(redis):
             assert await spend(ledger)
 
     assert events(logs, "ledger_empty", "ledger_opened", "ledger_emptied") == ["ledger_empty", "ledger_opened"]
+
+
+@needs_redis
+async def test_figures_outlive_a_redis_that_keeps_a_log_and_is_killed():
+    with redis_process("--appendonly", "yes", "--appendfsync", "always") as redis:
+        async with open_redis_ledger(redis.url) as ledger:
+            await spend(ledger, units=4)
+            redis.kill()
+            with pytest.raises(LedgerDown):
+                await spend(ledger)
+            redis.start()
+            await until(lambda: ledger.problem is None)
+
+            assert [await spend(ledger), await spend(ledger)] == [True, False]
+            assert redis.field("acme:total") == "5"
 
 
 # --- Redis gone -------------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,25 +14,13 @@ from coredis.retry import NoRetryPolicy
 from actors import _redis_scripts as scripts
 from actors._redis_scripts import BEGIN, LEDGER, LOOK, PERIODS, RELEASE, RESERVE, SPEND, Script, slot_keys
 from actors.quota import period_key
-from tests.redislab import RedisProcess, redis_process
+from tests.redislab import RedisProcess
 
 pytestmark = pytest.mark.system("redis-server")
 
 SECOND = 1_000_000
 LEEWAY = 50_000
 NOTHING = ("", 0, "", 0, 0)
-
-
-@pytest.fixture(scope="module")
-def redis_of_module() -> Iterator[RedisProcess]:
-    with redis_process() as server:
-        yield server
-
-
-@pytest.fixture
-def redis(redis_of_module: RedisProcess) -> RedisProcess:
-    redis_of_module.ask("FLUSHALL")
-    return redis_of_module
 
 
 class Asked:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -19,22 +19,10 @@ from actors.row import Limit, Rate
 from actors.slots import OwnSlots
 from providers._contract import Query
 from tests.actors.lab import make_row
-from tests.redislab import RedisProcess, redis_process
+from tests.redislab import RedisProcess
 
 needs_redis = pytest.mark.system("redis-server")
 METERED = Limit(99, "month")
-
-
-@pytest.fixture(scope="module")
-def redis_of_module() -> Iterator[RedisProcess]:
-    with redis_process() as server:
-        yield server
-
-
-@pytest.fixture
-def redis(redis_of_module: RedisProcess) -> RedisProcess:
-    redis_of_module.ask("FLUSHALL")
-    return redis_of_module
 
 
 @asynccontextmanager
