@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -145,6 +147,17 @@ def test_without_the_extra_the_start_stops_with_what_to_install(missing: str, mo
     assert caught.value.sentence == (
         "OTEL_EXPORTER_OTLP_ENDPOINT asks for traces, which need more packages: pip install 'research-mcp[otel]'"
     )
+
+
+def test_the_example_file_lists_every_variable() -> None:
+    root = Path(__file__).parents[2]
+    source = (root / "service/tracing_settings.py").read_text()
+    example = (root / ".env.example").read_text()
+
+    read = set(re.findall(r'"(OTEL_[A-Z_]+[A-Z])"', source))
+    read |= {f"OTEL_EXPORTER_OTLP_{suffix}" for suffix in re.findall(r'otlp.get\("([A-Z_]+)"', source)}
+    assert len(read) == 15
+    assert read == set(re.findall(r"^# (OTEL_[A-Z_]+)=", example, re.MULTILINE))
 
 
 def test_headers_of_the_collector_are_secrets() -> None:
