@@ -14,7 +14,7 @@ FROM python:3.11-slim
 LABEL org.opencontainers.image.title="research-mcp" \
       org.opencontainers.image.licenses="MIT" \
       io.modelcontextprotocol.server.name="io.github.research-mcp/research-mcp"
-RUN useradd --system --uid 10001 --home-dir /app --create-home research \
+RUN useradd --uid 10001 --home-dir /app --create-home --shell /usr/sbin/nologin research \
  && mkdir /app/data && chown research /app/data
 COPY --from=build /opt/research-mcp /opt/research-mcp
 USER research
