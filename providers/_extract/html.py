@@ -13,7 +13,7 @@ from .blobs import blob_texts
 from .choose import choose, prune
 from .decode import decode
 from .hidden import remove_hidden
-from .kinds import kind_of
+from .kinds import kind_of, refined
 from .links import base_of
 from .markdown import to_markdown
 from .metadata import metadata, pictures
@@ -58,6 +58,7 @@ def _read(document: Document, page: Page, signals: Signals, root: HtmlElement, s
     prepare(root, source)
     body = _body(root)
     outlined = outline(body)
+    kind = refined(kind, outlined)
     prune(outlined, choose(outlined, kind, root, len(document.body)))
     markdown = to_markdown(body, base)
     addition = addition_of(kind, nodes, blobs, markdown, base) if wall is None else ""

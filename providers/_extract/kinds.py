@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from lxml.html import HtmlElement
 
+from .outline import Outline
 from .structured import Node, types_of
 
 
@@ -15,6 +16,7 @@ class Kind(StrEnum):
     """Kinds that are read differently."""
 
     ARTICLE = "article"
+    COLLECTION = "collection"
     DOCUMENTATION = "documentation"
     FORUM = "forum"
     LISTING = "listing"
@@ -71,6 +73,13 @@ _DOCUMENTATION_GENERATOR = re.compile(
 )
 _POST_CLASS = re.compile(r"(?:^|[\s_-])(?:post|message|reply|answer|comment|comtr)(?:$|[\s_-])", re.IGNORECASE)
 MANY_POSTS = 3
+MANY_PRICES = 6
+PRICE_WORDS = 12
+WORDS_A_PRICE = 100
+"""With more words than this for each price a page talks about things rather than offering them."""
+_PRICE = re.compile(
+    r"(?:[$€£¥₹₽₩₺₴]|\b(?:USD|EUR|GBP|CHF|AUD|CAD|R\$|Rs\.?|kr))\s?\d|\d\s?(?:[€£₽₴₺]|(?:USD|EUR|GBP|CHF|kr|zł|Kč|Ft|руб)\b)"
+)
 
 
 def kind_of(root: HtmlElement, url: str, meta: dict[str, str], nodes: list[Node]) -> Kind:
@@ -98,6 +107,16 @@ def kind_of(root: HtmlElement, url: str, meta: dict[str, str], nodes: list[Node]
     if types & _LISTING_TYPES or _LISTING_URL.search(path):
         return Kind.LISTING
     return Kind.ARTICLE if _ARTICLE_URL.search(path) else Kind.OTHER
+
+
+def refined(kind: Kind, outline: Outline) -> Kind:
+    """The kind once the blocks of the page are known: many prices beside short texts are a grid of products."""
+    if kind not in (Kind.OTHER, Kind.LISTING):
+        return kind
+    prices = sum(1 for block in outline.blocks if block.words <= PRICE_WORDS and _PRICE.search(block.text))
+    if prices < MANY_PRICES or outline.words[-1] > WORDS_A_PRICE * prices:
+        return kind
+    return Kind.COLLECTION
 
 
 def _is_thread(root: HtmlElement, address: str) -> bool:

@@ -7,7 +7,7 @@ trafilatura and fails on different pages, which is why `choose.py` asks both.
 from __future__ import annotations
 
 import re
-from collections import Counter
+from dataclasses import dataclass
 from typing import cast
 
 from lxml.etree import _Element
@@ -16,23 +16,29 @@ from lxml.html import HtmlElement
 from . import thread
 from .kinds import Kind
 from .outline import Block, Outline
+from .repeats import drop_repeated, names_something
 from .tags import HEADINGS
 
 FRAME_SHARE = 0.6
 """A part with a larger share of the page's words is not its frame, whatever it is called."""
 NAMED_SHARE = 0.4
 LINK_SHARE = 0.6
-COPY_WORDS = 20
-MANY_COPIES = 5
+CONTROL_WORDS = 80
 PROSE_WORDS = 18
 HEAD_WORDS = 150
 TITLE_WORDS = 8
+SENTENCE_WORDS = 8
 ASIDE_SHARE = 0.4
 LINK_LIST_WORDS = 60
 LINK_LIST_SHARE = 0.85
 MENU_WORDS = 4.5
 """Entries of a menu are shorter than this on average; links of a listing are whole titles."""
+ROW_WORDS = 5
+"""More words between two separators are a sentence or a title rather than a menu's entry."""
+NEARBY_LINK_SHARE = 0.25
 MAIN_SHARE = 0.5
+AFTER_WORDS = 100
+AFTER_SHARE = 0.6
 
 _FRAME_TAGS = frozenset(("nav", "footer", "aside", "dialog", "menu"))
 _FRAME_ROLES = frozenset(
@@ -51,31 +57,34 @@ _FRAME_ROLES = frozenset(
     ]
 )
 _NAMED_TAGS = frozenset(("div", "section", "ul", "ol", "li", "header", "form", "table", "p", "dl"))
+_CONTROLS = frozenset(("share", "sharing", "social", "pager", "pagination", "login", "log-in", "signin", "sign-in"))
+"""Names of controls, which hold few words; a part with many is named like one by chance."""
 _FRAME_NAME = re.compile(
     r"(?:^|[_-])(?:nav(?:bar|igation)?|footer|foot|side-?bar|bread-?crumbs?|crumbs?|cookies?|consent|gdpr|onetrust"
     r"|shar(?:e|ing)|social|related|recommend(?:ed|ations?)?|newsletter|subscri(?:be|ption)|advert(?:isement)?s?|ads?"
     r"|pagination|pager|skip-?link|log-?in|sign-?in|sign-?up|sign-?up-?bar|masthead|top-?bar|disclaimer|comment-?form"
-    r"|reply-?form|respond|minicart|author-?bio|you-?may-?also|read-?next|tag-?cloud|loader|spinner|onebox|link-?preview|guest-?teaser|promo-?bar|announcement-?bar)(?=$|[_-])",
+    r"|reply-?form|respond|minicart|author-?bio|you-?may-?also|read-?next|tag-?cloud|loader|spinner|onebox|link-?preview|guest-?teaser|promo-?bar|announcement-?bar"
+    r"|notify(?:-me)?|back-in-stock|legal)(?=$|[_-])",
+    re.IGNORECASE,
+)
+_OVERLAY_NAME = re.compile(
+    r"(?:^|[_-])(?:modal|pop-?up|pop-?over|light-?box|off-?canvas|take-?over|fly-?out|position-fixed)(?=$|[_-])",
     re.IGNORECASE,
 )
 _SOFT_NAME = re.compile(
-    r"(?:^|[_-])(?:menus?|promo|banner|pop-?up|pop-?over|modal|overlay|tool-?bar|tool-?tip|search-?(?:form|box|bar|input|field)|toc|table-?of-?contents"
+    r"(?:^|[_-])(?:menus?|promo|banner|overlay|tool-?bar|tool-?tip|search-?(?:form|box|bar|input|field)|toc|table-?of-?contents"
     r"|on-?this-?page|copyright|cart|wishlist|facets?|filters?|trending|popular|upsell|cross-?sell|announcement|install)(?=$|[_-])",
     re.IGNORECASE,
 )
 """Names that also stand on parts with running text; only parts without any are dropped for these."""
 _CONTENT_NAME = re.compile(
     r"(?:^|[_-])(?:content|main|article|post|entry|body|product|thread|topic|message|results?|page|wrapper|container"
-    r"|layout|col|row|grid|section|has|with|no|not|is|without|hide|show)(?=$|[_-])",
+    r"|layout|col|row|grid|section|nav-?(?:buttons?|btns?|arrows?|dots?)|has|with|no|not|is|without|hide|show)(?=$|[_-])",
     re.IGNORECASE,
 )
 _COMMENTS_NAME = re.compile(
     r"(?:^|[_-])(?:comments?|comment-?(?:list|area|section|thread|s-area)|disqus(?:-?thread)?|responses|livefyre|utterances)"
     r"(?=$|[_-])",
-    re.IGNORECASE,
-)
-_AUTHOR_NAME = re.compile(
-    r"(?:author|user(?:name|info)?|profile|byline|poster|member|cite|avatar|creator|name|title|brand|material)",
     re.IGNORECASE,
 )
 _ASIDE_TITLE = re.compile(
@@ -92,20 +101,31 @@ _ASIDE_TITLE = re.compile(
     r"|(?:читайте также|похожие|смотрите также).*)[:.…]?",
     re.IGNORECASE,
 )
+_NEARBY_TITLE = re.compile(r"more (?:in|on|like)\b|(?:related|similar|recommended) \w", re.IGNORECASE)
+"""Titles that also stand over text of the page itself; only lists of links below them are asides."""
 _REVIEWS_TITLE = re.compile(
     r"(?:\d+ )?(?:customer |product |verified )?(?:reviews?|ratings?|questions?|q&a)(?: .{0,30})?", re.IGNORECASE
 )
 
 _LIST_TAGS = frozenset(("ul", "ol", "div", "section", "table", "p"))
 _SEPARATORS = frozenset("|·•»›/→")
-_UNREPEATED = frozenset(("pre", "td", "th", *HEADINGS))
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_TEXTS = (Kind.ARTICLE, Kind.DOCUMENTATION, Kind.OTHER)
 _MAIN_IDS = frozenset(("content", "main", "main-content", "primary"))
 
 
-def read(outline: Outline, kind: Kind) -> bytearray:
-    """One flag for each block of the outline: 1 where it is content."""
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One flag for each block of an outline. `overlaid`: lies over the page, which no second reader brings back."""
+
+    keep: bytearray
+    overlaid: bytearray
+
+
+def read(outline: Outline, kind: Kind) -> Reading:
+    """Decide of each block whether it is content."""
     keep = bytearray(b"\1") * len(outline.blocks)
+    overlaid = bytearray(len(outline.blocks))
     total = max(1, outline.words[-1])
     mains = set(outline.root.iter("main", "article"))
     for element, (start, end) in outline.spans.items():
@@ -113,15 +133,18 @@ def read(outline: Outline, kind: Kind) -> bytearray:
         if not words or element is outline.root:
             continue
         link_share = (outline.link_words[end] - outline.link_words[start]) / words
-        if _is_frame(outline, cast("HtmlElement", element), words / total, link_share, mains, kind):
+        if _is_overlay(cast("HtmlElement", element), words / total):
+            keep[start:end] = bytes(end - start)
+            overlaid[start:end] = b"\1" * (end - start)
+        elif _is_frame(outline, cast("HtmlElement", element), words / total, link_share, mains, kind):
             keep[start:end] = bytes(end - start)
     _keep_main_only(outline, keep, kind)
     _drop_link_lists(outline, keep, kind)
-    _drop_repeated(outline, keep)
     _drop_titled_asides(outline, keep, kind)
+    drop_repeated(outline, keep, parts=kind is not Kind.FORUM)
     if kind is Kind.FORUM:
         thread.drop_frames(outline, keep)
-    return keep
+    return Reading(keep, overlaid)
 
 
 def _is_frame(
@@ -139,13 +162,28 @@ def _is_frame(
         return False
     names = f"{element.get('class') or ''} {element.get('id') or ''} {tag if is_custom else ''}".split()
     names = [_CAMEL.sub("-", name) for name in names if _CONTENT_NAME.search(name) is None]
-    if any(map(_FRAME_NAME.search, names)):
+    found = [match[0].strip("_-").lower() for match in map(_FRAME_NAME.search, names) if match is not None]
+    if outline.words_in(element) > CONTROL_WORDS and link_share <= LINK_SHARE:
+        found = [name for name in found if name not in _CONTROLS]
+    if found:
         return link_share > LINK_SHARE or next(element.iter("h1"), None) is None
     if any(map(_SOFT_NAME.search, names)):
         return link_share > LINK_SHARE or not _has_prose(outline, element)
     if kind is not Kind.FORUM and any(_COMMENTS_NAME.search(name) for name in names):
         return next(element.iter("h1"), None) is None
     return False
+
+
+def _is_overlay(element: HtmlElement, share: float) -> bool:
+    """Whether it lies over the page instead of in it, by its role or its name; a page's own heading lies in none."""
+    if share >= NAMED_SHARE or element.tag not in _NAMED_TAGS:
+        return False
+    classes = element.get("class") or ""
+    if element.get("aria-modal") != "true" and "fixed" not in classes.split():
+        names = (_CAMEL.sub("-", name) for name in f"{classes} {element.get('id') or ''}".split())
+        if not any(_OVERLAY_NAME.search(name) and not _CONTENT_NAME.search(name) for name in names):
+            return False
+    return next(element.iter("h1"), None) is None
 
 
 def _has_prose(outline: Outline, element: HtmlElement) -> bool:
@@ -156,28 +194,6 @@ def _has_prose(outline: Outline, element: HtmlElement) -> bool:
     return any(
         block.words >= PROSE_WORDS and block.link_words < 0.3 * block.words for block in outline.blocks[start:end]
     )
-
-
-def _drop_repeated(outline: Outline, keep: bytearray) -> None:
-    """Drop what stands beside every entry (`Reply`, `Add to cart`), and a longer block's second copy."""
-    counts = Counter(block.text for block, flag in zip(outline.blocks, keep, strict=True) if flag)
-    seen: set[str] = set()
-    for index, block in enumerate(outline.blocks):
-        count = counts[block.text]
-        if not keep[index] or count < 2 or block.element.tag in _UNREPEATED:
-            continue
-        if block.words >= COPY_WORDS and next(block.element.iterancestors("blockquote"), None) is None:
-            keep[index] = block.text not in seen
-            seen.add(block.text)
-        elif block.words < COPY_WORDS and count >= MANY_COPIES and _is_control(block):
-            keep[index] = _names_something(block)
-
-
-def _is_control(block: Block) -> bool:
-    """Whether a short text is rather a button than a sentence, a price or a list's entry."""
-    if any(letter.isdigit() for letter in block.text):
-        return False
-    return block.element.tag not in ("li", "p", "dd") or block.link_words == block.words
 
 
 def _drop_titled_asides(outline: Outline, keep: bytearray, kind: Kind) -> None:
@@ -194,6 +210,11 @@ def _drop_titled_asides(outline: Outline, keep: bytearray, kind: Kind) -> None:
             words = sum(
                 block.words for block, flag in zip(outline.blocks[start:end], keep[start:end], strict=True) if flag
             )
+            links = outline.link_words[end] - outline.link_words[start]
+            if _NEARBY_TITLE.match(block.text) and links < NEARBY_LINK_SHARE * (
+                outline.words[end] - outline.words[start]
+            ):
+                continue
             if words < ASIDE_SHARE * total:
                 keep[start:end] = bytes(end - start)
 
@@ -231,21 +252,6 @@ def _next_heading(outline: Outline, index: int, end: int, level: str) -> int:
     return end
 
 
-def _names_something(block: Block) -> bool:
-    """Whether the block looks like the name of an author or a thing, which many entries may share."""
-    links = (f"{link.get('class') or ''} {link.get('href') or ''}" for link in block.element.iter("a"))
-    if any(_AUTHOR_NAME.search(link) for link, _ in zip(links, range(5), strict=False)):
-        return True
-    element: _Element | None = block.element
-    for _ in range(3):
-        if element is None:
-            return False
-        if _AUTHOR_NAME.search(f"{element.get('class') or ''} {element.get('itemprop') or ''}"):
-            return True
-        element = element.getparent()
-    return False
-
-
 def _keep_main_only(outline: Outline, keep: bytearray, kind: Kind) -> None:
     """Where one part holds more than half of what is left, only that part counts. A long post is no such part."""
     sums = [0]
@@ -261,7 +267,37 @@ def _keep_main_only(outline: Outline, keep: bytearray, kind: Kind) -> None:
     if words > MAIN_SHARE * sums[-1]:
         start = _with_head(outline, keep, start)
         keep[:start] = bytes(start)
-        keep[end:] = bytes(len(keep) - end)
+        if kind in (Kind.ARTICLE, Kind.DOCUMENTATION, Kind.FORUM):
+            keep[end:] = bytes(len(keep) - end)
+        else:
+            _keep_prose_after(outline, keep, end)
+
+
+def _keep_prose_after(outline: Outline, keep: bytearray, end: int) -> None:
+    """Of what follows the main part, keep the parts that are running text: guides and questions below a grid."""
+    position = end
+    while position < len(keep):
+        after = _largest_from(outline, position)
+        kept = [block for block, flag in zip(outline.blocks[position:after], keep[position:after], strict=True) if flag]
+        prose = sum(
+            block.words for block in kept if block.words >= PROSE_WORDS and block.link_words < 0.3 * block.words
+        )
+        if prose < AFTER_WORDS or prose < AFTER_SHARE * sum(block.words for block in kept):
+            keep[position:after] = bytes(after - position)
+        position = after
+
+
+def _largest_from(outline: Outline, position: int) -> int:
+    """The end of the largest part that begins with this block and holds nothing in front of it."""
+    element: _Element | None = outline.blocks[position].element
+    end = position + 1
+    while element is not None and element is not outline.root:
+        start, stop = outline.spans.get(element, (position, end))
+        if start < position:
+            break
+        end = max(end, stop)
+        element = element.getparent()
+    return end
 
 
 def _with_head(outline: Outline, keep: bytearray, start: int) -> int:
@@ -285,7 +321,7 @@ def _with_head(outline: Outline, keep: bytearray, start: int) -> int:
 
 def _drop_link_lists(outline: Outline, keep: bytearray, kind: Kind) -> None:
     for index, block in enumerate(outline.blocks):
-        if keep[index] and _is_link_row(block) and not _names_something(block):
+        if keep[index] and _is_link_row(block) and not names_something(block):
             keep[index] = 0
     for element, (start, end) in outline.spans.items():
         if element.tag not in _LIST_TAGS or element is outline.root:
@@ -296,14 +332,26 @@ def _drop_link_lists(outline: Outline, keep: bytearray, kind: Kind) -> None:
         share = (outline.link_words[end] - outline.link_words[start]) / words
         if share <= LINK_LIST_SHARE or (element.tag == "p" and share < 1):
             continue
-        if kind is Kind.FORUM and any(map(_names_something, outline.blocks[start:end])):
+        if kind is Kind.FORUM and any(map(names_something, outline.blocks[start:end])):
+            continue
+        if kind in _TEXTS and _is_introduced(outline, keep, start):
             continue
         if next(element.iter(*HEADINGS[1:3], "img"), None) is None:
             keep[start:end] = bytes(end - start)
+
+
+def _is_introduced(outline: Outline, keep: bytearray, start: int) -> bool:
+    """Whether a sentence of the page stands right in front of a list of links, which then belongs to it."""
+    if not start or not keep[start - 1]:
+        return False
+    before = outline.blocks[start - 1]
+    return before.words >= SENTENCE_WORDS and before.link_words < 0.3 * before.words
 
 
 def _is_link_row(block: Block) -> bool:
     """`Home | News | Shop`: links and separators, nothing else."""
     words = block.text.split()
     separators = sum(word in _SEPARATORS for word in words)
-    return 0 < separators < len(words) <= LINK_LIST_WORDS and block.link_words >= len(words) - separators
+    if not 0 < separators < len(words) <= min(LINK_LIST_WORDS, ROW_WORDS * (separators + 1)):
+        return False
+    return block.link_words >= len(words) - separators
