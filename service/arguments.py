@@ -64,7 +64,8 @@ Check = Callable[[str, Any, Texts, Limits], Any]
 class Parameter:
     """One argument. `schema` lacks the description, which is `arg.<text>` of the catalogue.
 
-    `default` stands in the schema and is taken when the argument is absent or null; `...` makes it required.
+    `default` stands in the schema and is taken when the argument is absent or null; `...` makes it required. `facts`
+    fill placeholders of the description, beside those of the tool.
     """
 
     name: str
@@ -73,6 +74,7 @@ class Parameter:
     check: Check
     default: Any = field(default=...)
     allowed: str = ""
+    facts: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def is_required(self) -> bool:
@@ -90,7 +92,7 @@ def integer(least: int, most: int) -> Check:
     """A whole number, clamped into `least`..`most`; a numeric string counts as its number, a boolean does not."""
 
     def check(name: str, value: Any, texts: Texts, _limits: Limits) -> int:
-        number = _whole(value)
+        number = whole_number(value)
         if number is None:
             raise _wrong(name, "integer", texts, least=least, most=most)
         return min(max(number, least), most)
@@ -98,7 +100,8 @@ def integer(least: int, most: int) -> Check:
     return check
 
 
-def _whole(value: Any) -> int | None:
+def whole_number(value: Any) -> int | None:
+    """The whole number that a caller wrote, in digits or as a float; None where it is none. A boolean is none."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int):
@@ -112,7 +115,7 @@ def _whole(value: Any) -> int | None:
 
 def timeout_ms(name: str, value: Any, texts: Texts, limits: Limits) -> int:
     """Clamped into the operator's range; where the least exceeds the most, the most wins."""
-    number = _whole(value)
+    number = whole_number(value)
     if number is None:
         raise _wrong(name, "integer", texts, least=limits.min_timeout_ms, most=limits.max_timeout_ms)
     return clamp_timeout(number, limits)
@@ -145,7 +148,7 @@ def query(name: str, value: Any, texts: Texts, _limits: Limits) -> Item:
     """One query; an empty or too long one refuses the call."""
     if not isinstance(value, str):
         raise _wrong(name, "query", texts)
-    item = _query_item(value, texts)
+    item = query_item(value, texts, _limits)
     if item.problem is not None:
         raise BadArgument(item.problem)
     return item
@@ -161,10 +164,11 @@ def queries(name: str, value: Any, texts: Texts, limits: Limits) -> tuple[Item, 
         raise BadArgument(texts.say("query_empty"))
     if len(entries) > most:
         raise BadArgument(texts.say("too_many_queries"))
-    return _unless_all_bad([_query_item(entry, texts) for entry in entries])
+    return unless_all_bad([query_item(entry, texts, limits) for entry in entries])
 
 
-def _query_item(value: str, texts: Texts) -> Item:
+def query_item(value: str, texts: Texts, _limits: Limits) -> Item:
+    """One query, cleaned, and what is wrong with it."""
     # Cut before cleaning: cleaning is linear, but a megabyte of it has no place on the event loop.
     text = clean_line(value.strip()[: MAX_QUERY_CHARS * 4], limit=MAX_QUERY_CHARS * 4)
     if not text:
@@ -178,7 +182,7 @@ def url(name: str, value: Any, texts: Texts, limits: Limits) -> Item:
     """One address; one that is invalid or not allowed refuses the call."""
     if not isinstance(value, str):
         raise _wrong(name, "url", texts)
-    item = _url_item(value, texts, limits)
+    item = url_item(value, texts, limits)
     if item.problem is not None:
         raise BadArgument(item.problem)
     return item
@@ -192,10 +196,11 @@ def urls(name: str, value: Any, texts: Texts, limits: Limits) -> tuple[Item, ...
         raise BadArgument(texts.say("urls_empty"))
     if len(value) > MAX_URLS:
         raise BadArgument(texts.say("too_many_urls"))
-    return _unless_all_bad([_url_item(entry, texts, limits) for entry in value])
+    return unless_all_bad([url_item(entry, texts, limits) for entry in value])
 
 
-def _url_item(value: str, texts: Texts, limits: Limits) -> Item:
+def url_item(value: str, texts: Texts, limits: Limits) -> Item:
+    """One address, normalised, and what is wrong with it."""
     shown = clean_line(value.strip()[:MAX_URL_CHARS], limit=MAX_URL_CHARS)
     try:
         target = str(parse_url(value, allow_private=limits.allow_private))
@@ -206,7 +211,8 @@ def _url_item(value: str, texts: Texts, limits: Limits) -> Item:
     return Item(shown, target)
 
 
-def _unless_all_bad(items: Sequence[Item]) -> tuple[Item, ...]:
+def unless_all_bad(items: Sequence[Item]) -> tuple[Item, ...]:
+    """The items; raises BadArgument with what is wrong where nothing can be done with any of them."""
     problems = [item.problem for item in items if item.problem is not None]
     if len(problems) == len(items):
         raise BadArgument("; ".join(dict.fromkeys(problems)))
@@ -223,7 +229,7 @@ def input_schema(parameters: Sequence[Parameter], texts: Texts, facts: Mapping[s
         entry = dict(parameter.schema)
         if not parameter.is_required:
             entry["default"] = parameter.default
-        entry["description"] = texts.say(f"arg.{parameter.text}", **facts)
+        entry["description"] = texts.say(f"arg.{parameter.text}", **{**facts, **parameter.facts})
         properties[parameter.name] = entry
     return {
         "type": "object",

@@ -116,7 +116,8 @@ Run = Callable[[Call], Awaitable[Answer]]
 class Tool:
     """One entry of a toolset. `text` is the key of its description, `event` what it is called in the log.
 
-    seconds: the deadline of a call that names none.
+    seconds: the deadline of a call that names none. title: the key of its title, where it is not the tool's name.
+    refusal: what a caller with wrong arguments is told. draining: the key of what is said to calls during a shutdown.
     """
 
     name: str
@@ -126,6 +127,9 @@ class Tool:
     output_schema: Data
     seconds: float
     run: Run
+    title: str = ""
+    refusal: Callable[[BadArgument], str] = str
+    draining: str = "draining"
 
 
 async def call_tool(tool: Tool, desk: Desk, given: Mapping[str, Any], tell: Tell) -> Answer:
@@ -134,7 +138,8 @@ async def call_tool(tool: Tool, desk: Desk, given: Mapping[str, Any], tell: Tell
     try:
         values = parse_arguments(tool.name, tool.parameters, given, desk.texts, limits)
     except BadArgument as problem:
-        return Answer(str(problem), is_error=True, facts={"rejected": str(problem)})
+        told = tool.refusal(problem)
+        return Answer(told, is_error=True, facts={"rejected": told})
     timeout_ms = values["timeout_ms"]
     if timeout_ms is None:
         default = limits.default_timeout_ms

@@ -40,11 +40,12 @@ Context = ServerRequestContext[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """How the server names itself to clients."""
+    """How the server names itself to clients. `toolset` chooses its instructions."""
 
     name: str = "research-mcp"
     version: str = "0"
     website_url: str | None = None
+    toolset: str = "research"
 
 
 class Service:
@@ -82,7 +83,7 @@ class Service:
         except Full as full:
             refusal = texts.say("busy", limit=full.limit)
         except Draining:
-            refusal = texts.say("draining")
+            refusal = texts.say(tool.draining)
         _log.info(tool.event, ok=False, rejected=refusal)
         return Answer(refusal, is_error=True)
 
@@ -163,7 +164,7 @@ def make_server(service: Service, identity: Identity, texts: Texts) -> Server[An
         name=identity.name,
         version=identity.version,
         title=texts.say("server.title"),
-        instructions=texts.say("server.instructions"),
+        instructions=texts.say(f"instructions.{identity.toolset}"),
         website_url=identity.website_url,
         icons=[mcp_types.Icon(src=data_uri(), mime_type="image/svg+xml", sizes=["any"])],
         cache_hints=_CACHE_HINTS,

@@ -136,7 +136,7 @@ async def _without_links(markdown: str) -> str:
 
 async def read_pages(call: Call) -> Answer:
     """Several pages, each cut to its share; a failed one never fails the others."""
-    reads = await _read_all(call, call.values["urls"])
+    reads = await read_all(call, call.values["urls"])
     frame = call.frame()
     ok = sum(read.result.status == "success" for read in reads)
     data = {
@@ -152,7 +152,7 @@ async def read_pages(call: Call) -> Answer:
     return Answer("\n\n".join(answers.page_text(read, frame) for read in reads), data, False, facts)
 
 
-async def _read_all(call: Call, items: Sequence[Item]) -> list[Read]:
+async def read_all(call: Call, items: Sequence[Item]) -> list[Read]:
     """Read every item, equal addresses once, and cut the pages to their shares of the limits."""
     options = call.desk.options
     unique = list({item.target or item.text: item for item in items}.values())
@@ -177,7 +177,7 @@ async def search_and_read(call: Call) -> Answer:
     query = Query(values["query"].target, values["num_results"], 1, values["language"], values["date"])
     timeout = max(call.left - READING_SECONDS, call.left / 2)
     searched = Searched(await search(call, query, timeout))
-    reads = await _read_all(call, [_item_of(call, hit) for hit in searched.result.hits])
+    reads = await read_all(call, [_item_of(call, hit) for hit in searched.result.hits])
     frame = call.frame()
     data = _found_data(searched, reads, frame) | {"elapsed_ms": answers.milliseconds(call.elapsed)}
     failure = failure_of([searched], frame)

@@ -17,7 +17,7 @@ from actors.statistics import ActorStatistics, absent
 from actors.supervisor import Supervisor, open_supervisor
 from providers._workers import open_workers
 from service.arguments import Limits
-from service.calling import GRACE_SECONDS, Desk, ToolOptions
+from service.calling import GRACE_SECONDS, Desk, Tool, ToolOptions
 from service.calls import Calls, Uptime
 from service.instances import Configured, build, log_states, secrets_of
 from service.protocol import Identity, Service
@@ -101,7 +101,7 @@ def _runtime(
     settings: Settings, configured: Configured, supervisor: Supervisor, pipelines: Pipelines, state: State
 ) -> Runtime:
     texts, deadlines, redactor = Texts(settings.help_language), Deadlines(), Redactor(secrets_of(settings))
-    tools = research_tools(has_images=bool(configured.orders.images))
+    tools = tools_of(settings, has_images=bool(configured.orders.images))
     calls = Calls(settings.max_calls_in_flight, tuple(tool.name for tool in tools))
     desk = Desk(pipelines, texts, tool_options(settings), deadlines)
     return Runtime(
@@ -114,10 +114,19 @@ def _runtime(
         calls=calls,
         deadlines=deadlines,
         uptime=Uptime(),
-        identity=Identity(settings.mcp_name, own_version(), own_website()),
+        identity=Identity(settings.mcp_name, own_version(), own_website(), settings.toolset),
         redactor=redactor,
         ledger_problem=state.problem,
     )
+
+
+def tools_of(settings: Settings, *, has_images: bool) -> tuple[Tool, ...]:
+    """The toolset that the operator chose."""
+    if settings.toolset == "research":
+        return research_tools(has_images=has_images)
+    from service.retrieval import retrieval_tools
+
+    return retrieval_tools(settings.retrieval, has_images=has_images)
 
 
 def own_addresses(settings: Settings) -> frozenset[tuple[str, int]]:
@@ -155,6 +164,7 @@ def tool_options(settings: Settings) -> ToolOptions:
             allow_private=settings.allow_private_network,
         ),
         read_pages_concurrency=settings.read_pages_concurrency,
-        read_batch_max_chars=settings.read_batch_max_chars,
-        response_max_chars=settings.response_max_chars,
+        # The retrieval toolset has a limit of its own for each page, and none for all of them.
+        read_batch_max_chars=settings.read_batch_max_chars if settings.toolset == "research" else 0,
+        response_max_chars=settings.response_max_chars if settings.toolset == "research" else 0,
     )

@@ -17,7 +17,7 @@ _MAYBE_COUNT: Schema = {"type": ["integer", "null"], "minimum": 0}
 _REASON: Schema = {"enum": [*(kind.value for kind in Kind), None]}
 
 
-def _object(**properties: Schema) -> Schema:
+def object_of(**properties: Schema) -> Schema:
     """An object that has exactly these fields."""
     return {
         "type": "object",
@@ -39,7 +39,7 @@ _HIT: dict[str, Schema] = {
     "published": _MAYBE_TEXT,
     "sources": _list(_TEXT),
 }
-_REPORT = _object(
+_REPORT = object_of(
     instance=_TEXT,
     status={"enum": ["ok", "empty", "skipped", "failed", "late"]},
     reason=_REASON,
@@ -47,7 +47,7 @@ _REPORT = _object(
     count=_COUNT,
     elapsed_ms=_COUNT,
 )
-_IMAGE = _object(
+_IMAGE = object_of(
     rank={"type": "integer", "minimum": 1},
     title=_TEXT,
     image_url=_TEXT,
@@ -57,7 +57,7 @@ _IMAGE = _object(
     height=_MAYBE_COUNT,
     source=_TEXT,
 )
-_STEP = _object(
+_STEP = object_of(
     instance=_TEXT,
     status={"enum": ["ok", "skipped", "failed"]},
     reason=_REASON,
@@ -65,7 +65,7 @@ _STEP = _object(
     elapsed_ms=_COUNT,
     billed=_COUNT,
 )
-PAGE = _object(
+PAGE = object_of(
     url=_TEXT,
     final_url=_MAYBE_TEXT,
     status=_STATUS,
@@ -89,7 +89,7 @@ PAGE = _object(
 
 
 def _results(name: str, item: Schema) -> Schema:
-    entry = _object(
+    entry = object_of(
         query=_TEXT,
         status=_STATUS,
         count=_COUNT,
@@ -98,16 +98,16 @@ def _results(name: str, item: Schema) -> Schema:
         error=_MAYBE_TEXT,
         elapsed_ms=_COUNT,
     )
-    return _object(results=_list(entry))
+    return object_of(results=_list(entry))
 
 
-WEB_SEARCH = _results("hits", _object(**_HIT))
+WEB_SEARCH = _results("hits", object_of(**_HIT))
 WEB_SEARCH_IMAGES = _results("images", _IMAGE)
-READ_PAGES = _object(pages=_list(PAGE), count=_COUNT, ok=_COUNT, elapsed_ms=_COUNT)
-SEARCH_AND_READ = _object(
+READ_PAGES = object_of(pages=_list(PAGE), count=_COUNT, ok=_COUNT, elapsed_ms=_COUNT)
+SEARCH_AND_READ = object_of(
     query=_TEXT,
     status=_STATUS,
-    results=_list(_object(**_HIT, page=PAGE)),
+    results=_list(object_of(**_HIT, page=PAGE)),
     providers=_list(_REPORT),
     error=_MAYBE_TEXT,
     elapsed_ms=_COUNT,

@@ -23,7 +23,7 @@ async def web_search(call: Call) -> Answer:
         query = Query(text, values["num_results"], values["page"], values["language"], values["date"])
         return await search(call, query, call.left)
 
-    return _answer(call, await _searched(values["query"], ask), answers.hits_text, answers.hits_data)
+    return _answer(call, await searched_each(values["query"], ask), answers.hits_text, answers.hits_data)
 
 
 async def web_search_images(call: Call) -> Answer:
@@ -31,16 +31,20 @@ async def web_search_images(call: Call) -> Answer:
     values = call.values
 
     async def ask(text: str) -> SearchResult[MergedImage]:
-        query = ImageQuery(text, values["num_results"], values["language"], values["date"])
-        asking = call.desk.backend.search_images(query, timeout=call.left, tell=call.tell)
-        return await _bounded(call, text, query.limit, asking)
+        return await search_images(call, ImageQuery(text, values["num_results"], values["language"], values["date"]))
 
-    return _answer(call, await _searched(values["query"], ask), answers.images_text, answers.images_data)
+    return _answer(call, await searched_each(values["query"], ask), answers.images_text, answers.images_data)
 
 
 async def search(call: Call, query: Query, timeout: float) -> SearchResult[MergedHit]:
     """Ask the backend one query; its result is `timeout` where it does not come back by the call's deadline."""
     asking = call.desk.backend.search(query, timeout=timeout, tell=call.tell)
+    return await _bounded(call, query.text, query.limit, asking)
+
+
+async def search_images(call: Call, query: ImageQuery) -> SearchResult[MergedImage]:
+    """As `search`, for pictures, in what is left of the call's time."""
+    asking = call.desk.backend.search_images(query, timeout=call.left, tell=call.tell)
     return await _bounded(call, query.text, query.limit, asking)
 
 
@@ -53,7 +57,7 @@ async def _bounded(call: Call, text: str, limit: int, asking: Awaitable[SearchRe
     return replace(found, query=text, hits=found.hits[:limit])
 
 
-async def _searched(
+async def searched_each(
     items: Sequence[Item], ask: Callable[[str], Awaitable[SearchResult[Merged]]]
 ) -> list[Searched[Merged]]:
     """One outcome per item; equal queries are asked once."""

@@ -114,7 +114,7 @@ def listing(tools: Sequence[Tool], texts: Texts, limits: Limits) -> list[mcp_typ
 
 
 def _listed(tool: Tool, texts: Texts, limits: Limits) -> mcp_types.Tool:
-    title = texts.say(f"tool.{tool.name}.title")
+    title = texts.say(tool.title or f"tool.{tool.name}.title")
     facts = {
         "most_queries": limits.max_queries,
         "most": limits.max_timeout_ms,
