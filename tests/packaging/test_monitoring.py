@@ -60,7 +60,8 @@ def dashboard() -> dict[str, Any]:
 def expressions() -> list[str]:
     panels = [target["expr"] for panel in dashboard()["panels"] for target in panel["targets"]]
     variables = [each["definition"] for each in dashboard()["templating"]["list"] if "definition" in each]
-    return [rule["expr"] for rule in rules()] + panels + variables
+    documented = re.findall(r"```promql\n(.*?)\n```", (DEPLOY.parent / "docs/operating.md").read_text(), re.DOTALL)
+    return [rule["expr"] for rule in rules()] + panels + variables + documented
 
 
 def names_in(expression: str) -> set[str]:
@@ -109,6 +110,14 @@ def test_every_rule_says_how_bad_it_is_and_what_it_means() -> None:
         assert rule["labels"]["severity"] in ("warning", "critical")
         assert set(rule["annotations"]) == {"summary", "description"}
     assert len({rule["alert"] for rule in rules()}) == len(rules())
+
+
+def test_prometheus_scrapes_the_job_that_the_rules_are_for() -> None:
+    config = yaml.safe_load((DEPLOY / "prometheus.yml").read_text())
+
+    assert [job["job_name"] for job in config["scrape_configs"]] == ["research-mcp"]
+    assert all((DEPLOY / name).exists() for name in config["rule_files"])
+    assert rules()[0]["expr"] == 'up{job="research-mcp"} == 0'
 
 
 def test_the_panels_have_titles_and_do_not_overlap() -> None:
