@@ -33,6 +33,7 @@ from service.arguments import (
     whole_number,
 )
 from service.calling import Answer, Call, Tool
+from service.paging import cut, within_bytes
 from service.reading import read_all
 from service.searching import search, search_facts, search_images, searched_each
 from service.settings import RetrievalLimits
@@ -207,7 +208,7 @@ def _searched(
 
 async def web_scrape(call: Call) -> Answer:
     """Every page by itself, each cut at `max_chars`."""
-    reads = await read_all(call, call.values["urls"])
+    reads = [_within(read, call) for read in await read_all(call, call.values["urls"])]
     frame = replace(call.frame(), texts=SAYS)
     ok = sum(read.result.status == "success" for read in reads)
     facts = {"count": len(reads), "ok": ok, "billed": sum(step.billed for read in reads for step in read.result.steps)}
@@ -215,6 +216,18 @@ async def web_scrape(call: Call) -> Answer:
         return Answer(_why([_problem(read) for read in reads], "every_scrape_failed"), is_error=True, facts=facts)
     metadata = {"total_request_time_ms": milliseconds(call.elapsed)}
     return _answer({"results": [data.scraped_data(read, frame) for read in reads], "metadata": metadata}, facts)
+
+
+def _within(read: Read, call: Call) -> Read:
+    """The page cut to its share of what a stream that has begun may carry (service/one_event.py).
+
+    It stands in the answer twice, and in the text its quotes and line ends are escaped twice: hence four fifths.
+    """
+    if call.most_bytes is None:
+        return read
+    text, share = read.piece.text, call.most_bytes * 4 // 5 // len(call.values["urls"])
+    limit = within_bytes(text, 0, len(text), share)
+    return read if limit >= len(text) else replace(read, piece=replace(cut(text, 0, limit), length=read.piece.length))
 
 
 def _problem(read: Read) -> str | None:

@@ -14,7 +14,7 @@ from actors.statistics import ActorStatistics
 from providers._contract import Hit, Image, ImageQuery, Page, Query, Target
 from service.answers import Data
 from service.app import HttpApp, open_session_manager
-from service.calling import Answer, Desk, ToolOptions
+from service.calling import Answer, Desk, Tool, ToolOptions
 from service.calls import Calls, Uptime
 from service.gate import Gate
 from service.protocol import Identity, Service, make_server
@@ -101,12 +101,13 @@ class Bench:
         options: ToolOptions | None = None,
         limit: int = 64,
         has_images: bool = True,
+        tools: Sequence[Tool] = (),
         actors: Sequence[ActorStatistics] = (),
         secrets: Sequence[str] = (),
     ) -> None:
         self.backend = backend or FakeBackend()
         self.actors = tuple(actors)
-        self.tools = {tool.name: tool for tool in research_tools(has_images=has_images)}
+        self.tools = {tool.name: tool for tool in tools or research_tools(has_images=has_images)}
         self.calls = Calls(limit, tuple(self.tools))
         options = options or ToolOptions()
         self.desk = Desk(self.backend, Texts(language), options, self.calls.deadlines)
