@@ -24,6 +24,7 @@ from service.values import SettingsError, host
 if TYPE_CHECKING:
     from service.calling import Answer
     from service.logs import Logs
+    from service.pipes import Pipes
 
 FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
 COMMANDS = ("serve", "search", "read", "check", "stats")
@@ -139,6 +140,15 @@ def _logged(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def _serve(settings: Settings, logs: Logs) -> int:
+    if settings.mcp_transport != "stdio":
+        return _serve_over(None, settings, logs)
+    from service.pipes import private_pipes
+
+    with private_pipes() as pipes:
+        return _serve_over(pipes, settings, logs)
+
+
+def _serve_over(pipes: Pipes | None, settings: Settings, logs: Logs) -> int:
     # Nothing that imports make is garbage. Without looking for it, then and later, a client waits 0.1 s less.
     gc.disable()
     ignore_plugins()
@@ -151,7 +161,7 @@ def _serve(settings: Settings, logs: Logs) -> int:
     gc.freeze()
     gc.enable()
     try:
-        trio.run(serve, settings, logs.statistics)
+        trio.run(serve, settings, logs.statistics, pipes)
     except CannotListen as error:
         return _complain(str(error), FAILED)
     structlog.get_logger().info("stopped")

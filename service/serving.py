@@ -12,6 +12,7 @@ from service.app import HttpApp, open_session_manager, warn_of_open_routes
 from service.gate import Gate, is_loopback
 from service.logs import LogStatistics
 from service.loop_lag import LoopLag
+from service.pipes import Pipes
 from service.protocol import make_server
 from service.runtime import Runtime, open_runtime
 from service.server import open_listeners, serve_http
@@ -23,15 +24,17 @@ from service.tracing import open_tracing
 OPEN_PAGES = frozenset({"/healthz"})
 
 
-async def serve(settings: Settings, log: Callable[[], LogStatistics] = LogStatistics) -> None:
-    """Serve over the transport of the settings until a signal, or over stdio the client, ends it.
+async def serve(
+    settings: Settings, log: Callable[[], LogStatistics] = LogStatistics, pipes: Pipes | None = None
+) -> None:
+    """Serve until a signal, or over stdio the client, ends it: over HTTP, or to the client behind `pipes`.
 
     `log` tells how many lines were lost, for `/stats`. Raises CannotListen before anything is started where the port is
     taken, and SettingsError for wrong instances.
     """
-    if settings.mcp_transport == "stdio":
+    if pipes is not None:
         async with open_runtime(settings) as runtime, traced(runtime):
-            await serve_stdio(make_server(runtime.service, runtime.identity, runtime.texts))
+            await serve_stdio(make_server(runtime.service, runtime.identity, runtime.texts), pipes)
         return
     listeners = open_listeners(settings.mcp_host, settings.mcp_port)
     try:

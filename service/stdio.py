@@ -1,4 +1,4 @@
-"""MCP over standard input and output: nothing but JSON-RPC on stdout, and a clean end on EOF, SIGTERM and SIGINT.
+"""MCP over standard input and output, with a clean end on EOF, SIGTERM and SIGINT; see pipes.py for stray prints.
 
 The SDK reads stdin in a thread, which neither a signal nor a cancelled scope ends before the next line comes
 (FACTS.md 2.5), so the pipes are read and written by trio itself here.
@@ -6,10 +6,7 @@ The SDK reads stdin in a thread, which neither a signal nor a cancelled scope en
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
 from typing import Any, Self, cast
 
 import structlog
@@ -18,6 +15,7 @@ from anyio import AsyncFile
 from mcp.server.lowlevel.server import Server
 from mcp.server.stdio import stdio_server
 
+from service.pipes import Pipes
 from service.server import settle_garbage_collector, signals_set
 
 _log = structlog.get_logger()
@@ -71,31 +69,8 @@ class Writer(_Pipe):
         await trio.lowlevel.checkpoint()
 
 
-@contextmanager
-def private_pipes() -> Iterator[tuple[int, int]]:
-    """Descriptors of the client's pipes that nobody else has, while 0 is empty and 1 is stderr.
-
-    Whatever a library or a child process prints thus lands on stderr. Both are put back at the end.
-    """
-    sys.stdout.flush()
-    source, sink = os.dup(0), os.dup(1)
-    empty = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(empty, 0)
-    os.close(empty)
-    os.dup2(2, 1)
-    # Streams of ours on these descriptors close them; the copies for the way back stay.
-    back = os.dup(source), os.dup(sink)
-    try:
-        yield source, sink
-    finally:
-        sys.stdout.flush()
-        for copy, standard in zip(back, (0, 1), strict=True):
-            os.dup2(copy, standard)
-            os.close(copy)
-
-
-async def serve_stdio(server: Server[Any]) -> None:
-    """Serve one client on the standard streams until it closes its end, or SIGTERM or SIGINT comes.
+async def serve_stdio(server: Server[Any], pipes: Pipes) -> None:
+    """Serve the client behind `pipes`, and close them, until it closes its end, or SIGTERM or SIGINT comes.
 
     Calls that run at that moment are cancelled: nobody is there to take their answers.
     """
@@ -104,11 +79,10 @@ async def serve_stdio(server: Server[Any]) -> None:
     with signals_set(stop):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_cancel_on, stop, nursery.cancel_scope)
-            with private_pipes() as (source, sink):
-                async with Lines(source) as lines, Writer(sink) as writer:
-                    streams = stdio_server(cast(AsyncFile[str], lines), cast(AsyncFile[str], writer))
-                    async with streams as (incoming, outgoing):
-                        await server.run(incoming, outgoing, server.create_initialization_options())
+            async with Lines(pipes.source) as lines, Writer(pipes.sink) as writer:
+                streams = stdio_server(cast(AsyncFile[str], lines), cast(AsyncFile[str], writer))
+                async with streams as (incoming, outgoing):
+                    await server.run(incoming, outgoing, server.create_initialization_options())
             nursery.cancel_scope.cancel()
 
 

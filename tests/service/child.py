@@ -5,14 +5,17 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 import time
+from contextlib import nullcontext
 from typing import Any
 
 import trio
 
 from service import server
+from service.pipes import Pipes, private_pipes
 from service.server import Shutdown, open_listeners, serve_http
 from service.stdio import serve_stdio
 from tests.service.desk import Bench, FakeBackend, found, hit
@@ -37,13 +40,15 @@ async def respond(query: Any) -> Any:
         print("a library prints")
         os.write(1, b"a C library prints\n")
         os.system("echo a child process prints")  # noqa: ASYNC221
+        # C keeps it until the process ends.
+        ctypes.CDLL(None).printf(b"a C library prints late")
     return found(hit(1), query=query.text)
 
 
-async def serve(transport: str) -> None:
+async def serve(pipes: Pipes | None) -> None:
     bench = Bench(FakeBackend(respond, events=[("asking", {"count": 1})]))
-    if transport == "stdio":
-        await serve_stdio(bench.server)
+    if pipes is not None:
+        await serve_stdio(bench.server, pipes)
         print("EXIT CLEAN", file=sys.stderr)
         return
     app, manager = bench.app()
@@ -56,4 +61,5 @@ async def serve(transport: str) -> None:
 
 if __name__ == "__main__":
     scale_times(float(sys.argv[2]))
-    trio.run(serve, sys.argv[1])
+    with private_pipes() if sys.argv[1] == "stdio" else nullcontext() as pipes:
+        trio.run(serve, pipes)

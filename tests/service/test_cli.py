@@ -40,7 +40,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
     """The settings that `serve` was started with."""
     found: list[Settings] = []
 
-    async def serve(settings: Settings, _log: object) -> None:
+    async def serve(settings: Settings, *_more: object) -> None:
         found.append(settings)
 
     monkeypatch.setattr(service.serving, "serve", serve)
@@ -144,7 +144,7 @@ def test_a_sentence_about_settings_that_comes_while_starting_is_shown_as_one(
 def test_an_address_that_cannot_be_listened_on_is_one_sentence_and_exit_code_1(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async def serve(_settings: Settings, _log: object) -> None:
+    async def serve(_settings: Settings, *_more: object) -> None:
         raise CannotListen("port 8000 of 127.0.0.1 is in use")
 
     monkeypatch.setattr(service.serving, "serve", serve)
@@ -158,7 +158,7 @@ def test_a_crash_goes_to_the_log_without_secrets_and_ends_with_1(
 ) -> None:
     monkeypatch.setenv("MCP_BEARER_TOKEN", "canary-token")
 
-    async def serve(settings: Settings, _log: object) -> None:
+    async def serve(settings: Settings, *_more: object) -> None:
         raise RuntimeError(f"broken by {settings.mcp_bearer_token}")
 
     monkeypatch.setattr(service.serving, "serve", serve)
@@ -173,7 +173,7 @@ def test_a_crash_goes_to_the_log_without_secrets_and_ends_with_1(
 
 
 def test_an_interrupt_ends_with_130(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def serve(_settings: Settings, _log: object) -> None:
+    async def serve(_settings: Settings, *_more: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(service.serving, "serve", serve)

@@ -15,6 +15,7 @@ from structlog.testing import capture_logs
 
 from service import server, serving
 from service.logs import LogStatistics
+from service.pipes import Pipes
 from service.server import CannotListen
 from service.settings import Settings, load_settings
 
@@ -102,12 +103,13 @@ async def test_a_taken_port_is_found_before_anything_is_started(tmp_path: Path) 
 async def test_over_stdio_no_port_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     served: list[Any] = []
 
-    async def serve_stdio(mcp: Any) -> None:
-        served.append(mcp.name)
+    async def serve_stdio(mcp: Any, pipes: Pipes) -> None:
+        served.append((mcp.name, pipes))
 
     monkeypatch.setattr(serving, "serve_stdio", serve_stdio)
     monkeypatch.setattr(serving, "open_listeners", lambda *_: pytest.fail("a port was opened"))
 
-    await serving.serve(settings_for(tmp_path, MCP_TRANSPORT="stdio", MCP_NAME="mine"))
+    settings, pipes = settings_for(tmp_path, MCP_TRANSPORT="stdio", MCP_NAME="mine"), Pipes(0, 1)
+    await serving.serve(settings, pipes=pipes)
 
-    assert served == ["mine"]
+    assert served == [("mine", pipes)]

@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,8 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from service import stdio
-from service.stdio import Lines, Writer, private_pipes
+from service.pipes import Pipes, private_pipes
+from service.stdio import Lines, Writer
 
 COMMAND = ["-m", "tests.service.child", "stdio", "1"]
 HELLO = {
@@ -105,23 +105,52 @@ async def test_the_end_of_its_input_ends_it_cleanly_amid_a_call() -> None:
         assert await process.wait() == 0
 
 
-async def test_every_line_it_writes_is_json_rpc() -> None:
+async def test_every_line_it_writes_until_its_end_is_json_rpc() -> None:
     async with child() as process:
         assert process.stdin is not None
         assert process.stdout is not None
+        assert process.stderr is not None
         await process.stdin.send_all(b"not json\n\n[]\n")
         await say(process, call(1, "prints"), call(2, "q"))
-        answers: dict[int, Any] = {}
         received = b""
-        while {1, 2} - answers.keys():
+        while not {1, 2} <= {message.get("id") for message in messages(received)}:
             received += await hear(process)
-            *lines, received = received.split(b"\n")
-            for line in lines:
-                message = json.loads(line)
-                assert message["jsonrpc"] == "2.0"
-                answers[message.get("id")] = message
+        await process.stdin.aclose()
+        received += await all_of(process.stdout)
+        told = await all_of(process.stderr)
 
-    assert answers[1]["result"]["isError"] is False
+    found = messages(received)
+    assert received.endswith(b"\n")
+    assert {message["jsonrpc"] for message in found} == {"2.0"}
+    assert [message["result"]["isError"] for message in found if message.get("id") in (1, 2)] == [False, False]
+    assert b"a C library prints late" in told
+
+
+def messages(received: bytes) -> list[dict[str, Any]]:
+    """The whole lines among these bytes."""
+    return [json.loads(line) for line in received.split(b"\n")[:-1]]
+
+
+async def test_it_ends_when_its_client_is_killed() -> None:
+    client = (
+        "import subprocess, sys; server = subprocess.Popen(sys.argv[1:], stdin=-1, stdout=-1); "
+        "print(server.pid, flush=True); server.wait()"
+    )
+    with trio.fail_after(20):
+        process = await trio.lowlevel.open_process(
+            [sys.executable, "-c", client, sys.executable, *COMMAND], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        assert process.stderr is not None
+        assert await hear(process)
+        process.kill()
+        # The server tells of its end through what it has inherited.
+        told = await all_of(process.stderr)
+        await process.wait()
+    for stream in (process.stdout, process.stderr):
+        assert stream is not None
+        await stream.aclose()
+
+    assert b"EXIT CLEAN" in told
 
 
 async def test_a_client_that_stops_reading_and_leaves_does_not_hold_it() -> None:
@@ -190,12 +219,12 @@ async def test_a_writer_outlives_its_reader() -> None:
 
 
 def test_the_standard_streams_are_put_back(capfd: pytest.CaptureFixture[str]) -> None:
-    with private_pipes() as (source, sink):
+    with private_pipes() as pipes:
         os.write(1, b"stray\n")
         assert os.read(0, 10) == b""
-        os.write(sink, b"ours\n")
-        os.close(source)
-        os.close(sink)
+        os.write(pipes.sink, b"ours\n")
+        os.close(pipes.source)
+        os.close(pipes.sink)
     os.write(1, b"afterwards\n")
 
     told = capfd.readouterr()
@@ -212,14 +241,13 @@ async def test_it_serves_in_this_process_too(monkeypatch: pytest.MonkeyPatch, by
     from tests.service.desk import Bench
 
     incoming, outgoing = os.pipe(), os.pipe()
-    monkeypatch.setattr(stdio, "private_pipes", partial(_given, incoming[0], outgoing[1]))
     monkeypatch.setattr(stdio, "settle_garbage_collector", lambda: None)
     monkeypatch.setattr("service.server.start_watchdog", lambda _: None)
     os.write(incoming[1], json.dumps(HELLO).encode() + b"\n")
 
     with trio.fail_after(5):
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(stdio.serve_stdio, Bench().server)
+            nursery.start_soon(stdio.serve_stdio, Bench().server, Pipes(incoming[0], outgoing[1]))
             async with trio.lowlevel.FdStream(outgoing[0]) as answers:
                 assert b'"research-mcp"' in bytes(await answers.receive_some(65536))
                 if by_signal:
@@ -228,8 +256,3 @@ async def test_it_serves_in_this_process_too(monkeypatch: pytest.MonkeyPatch, by
                     os.close(incoming[1])
     if by_signal:
         os.close(incoming[1])
-
-
-@contextmanager
-def _given(source: int, sink: int) -> Iterator[tuple[int, int]]:
-    yield source, sink
