@@ -247,6 +247,8 @@ class SqliteLedger:
             log.error("ledger_corrupt", set_aside=opened.set_aside[-1].name, note=self._unconfirmed())
         log.info("ledger_opened", file=self._file, instances=len(opened.counts))
         self._counts = dict(opened.counts)
+        for name, units in self._owed.items():
+            self._counts[name] = self.counts(name).at(self._wall()).add(units)
         self._set_aside = opened.set_aside
         self._looked_at = trio.current_time()
         self._problem = None

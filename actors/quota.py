@@ -84,6 +84,13 @@ class QuotaStatistics:
         """Whether four fifths of the limit are used."""
         return self.limit is not None and self.used is not None and self.used >= self.limit * WARN_AT
 
+    def is_ahead_of(self, wall_now: float) -> bool:
+        """Whether the period that is counted has not begun: the clock has gone back since it was opened."""
+        if self.resets_at is None:
+            return False
+        longest = timedelta(days=1) if self.period == "day" else timedelta(days=31)
+        return datetime.fromisoformat(self.resets_at) - datetime.fromtimestamp(wall_now, UTC) > longest
+
 
 class Quota:
     """What a limit says about counts. It keeps no counts itself: the ledger does."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
@@ -78,7 +79,7 @@ class Desk:
             "draining": self.calls.is_draining,
             "log": asdict(self.log()),
             "ledger": {"problem": self.ledger_problem()},
-            "warnings": [_quota_warning(one) for one in actors if one.quota.is_nearly_spent],
+            "warnings": [sentence for one in actors for sentence in _quota_warnings(one, time.time())],
             "calls": {tool: asdict(counts) for tool, counts in self.calls.statistics().items()},
         }
         return {"service": service, "actors": [asdict(one) for one in actors]}
@@ -94,8 +95,10 @@ class Desk:
         return value
 
 
-def _quota_warning(one: ActorStatistics) -> str:
-    quota = one.quota
-    return (
-        f"{one.instance}: {quota.used} of {quota.limit} units of this {quota.period} are used, until {quota.resets_at}"
-    )
+def _quota_warnings(one: ActorStatistics, wall_now: float) -> Iterator[str]:
+    """What the operator should know of an instance's quota, as sentences."""
+    quota, until = one.quota, f"until {one.quota.resets_at}"
+    if quota.is_nearly_spent:
+        yield f"{one.instance}: {quota.used} of {quota.limit} units of this {quota.period} are used, {until}"
+    if quota.is_ahead_of(wall_now):
+        yield f"{one.instance}: the clock has gone back; its units count for the {quota.period} {until}"

@@ -168,6 +168,7 @@ async def test_a_locked_file_puts_metered_instances_down_and_counts_the_others_l
             other.execute("ROLLBACK")
 
         assert (await ledger.spend("acme", TEN, 1, WALL)).granted
+        assert ledger.counts("free").total == 3
         assert (await ledger.spend("free", None, 1, WALL)).counts.total == 4
     async with opened(path) as ledger:
         assert ledger.counts("free").total == 4

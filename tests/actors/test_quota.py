@@ -145,4 +145,15 @@ def test_statistics_show_what_is_left_and_until_when():
     assert not seen.is_nearly_spent
     assert not QuotaStatistics().is_nearly_spent
     assert quota.statistics(spend(quota, counts, NOON, 50), NOON).is_nearly_spent
+
+
+@pytest.mark.parametrize(("period", "back"), [("day", DAY), ("month", 40 * DAY)])
+def test_statistics_show_that_the_clock_has_gone_back_to_before_the_period(period, back):
+    quota = Quota(Limit(100, period))
+    seen = quota.statistics(spend(quota, Counts(), NOON), NOON)
+
+    assert not seen.is_ahead_of(NOON)
+    assert not seen.is_ahead_of(NOON + DAY)
+    assert seen.is_ahead_of(NOON - back)
+    assert not QuotaStatistics().is_ahead_of(NOON)
     assert seen.resets_at == "2026-12-01T00:00:00+00:00"

@@ -17,6 +17,7 @@ from actors.breaker import BreakerStatistics
 from actors.quota import QuotaStatistics
 from actors.statistics import ActorStatistics, CallStatistics
 from service import app as app_module
+from service import stats
 from service.app import MAX_REQUEST_BYTES, REQUESTS_PER_PASS, HttpApp, Message, Reply, json_reply, warn_of_open_routes
 from service.gate import Gate
 from tests.service.desk import Bench
@@ -303,14 +304,24 @@ async def test_a_draining_service_is_neither_healthy_nor_ready() -> None:
     assert (await asked(app, "GET", "/stats")).json["service"]["draining"] is True
 
 
-async def test_statistics_warn_of_quotas_that_are_nearly_spent() -> None:
+async def test_statistics_warn_of_quotas_that_are_nearly_spent(monkeypatch: pytest.MonkeyPatch) -> None:
     ends = "2026-12-01T00:00:00+00:00"
     quotas = [QuotaStatistics(10, "month", used, 10 - used, ends) for used in (7, 8)]
+    monkeypatch.setattr(stats.time, "time", lambda: 1_796_000_000.0)  # 2026-11-30
     app, _ = Bench(actors=[actor(f"a{quota.used}", "search", quota=quota) for quota in quotas]).app()
 
     shown = (await asked(app, "GET", "/stats")).json
 
     assert shown["service"]["warnings"] == [f"a8: 8 of 10 units of this month are used, until {ends}"]
+
+
+async def test_statistics_warn_where_a_quota_counts_for_a_period_that_the_clock_has_left() -> None:
+    ends = "2099-02-01T00:00:00+00:00"
+    app, _ = Bench(actors=[actor("a", "search", quota=QuotaStatistics(10, "month", 1, 9, ends))]).app()
+
+    shown = (await asked(app, "GET", "/stats")).json
+
+    assert shown["service"]["warnings"] == [f"a: the clock has gone back; its units count for the month until {ends}"]
 
 
 async def test_statistics_have_the_fields_of_the_contract() -> None:
