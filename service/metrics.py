@@ -59,10 +59,6 @@ class _Collector(Collector):
     def __init__(self, sources: Sources) -> None:
         self._sources = sources
 
-    def describe(self) -> Iterable[Metric]:
-        """Nothing: with it the registry need not scrape once to learn the names."""
-        return ()
-
     def collect(self) -> Iterator[Metric]:
         desk = self._sources.desk
         every = desk.statistics()
