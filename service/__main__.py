@@ -7,7 +7,10 @@ import sys
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
-    from service.cli import run
+    from service.pipes import prints_on_stderr
+
+    with prints_on_stderr():
+        from service.cli import run
 
     sys.exit(run(sys.argv[1:]))
 

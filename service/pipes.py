@@ -44,6 +44,23 @@ def private_pipes() -> Iterator[Pipes]:
             os.close(copy)
 
 
+@contextmanager
+def prints_on_stderr() -> Iterator[None]:
+    """Stray prints land on stderr, while nobody knows yet whether stdout is a client's."""
+    try:
+        stdout = os.dup(1)
+        os.dup2(2, 1)
+    except OSError:  # one of them came closed, so nobody hears it
+        yield
+        return
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(stdout, 1)
+        os.close(stdout)
+
+
 def _flush() -> None:
     """Let go of what Python and C code have printed and not written yet; the process would write it as it ends."""
     import ctypes

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 import time
 from contextlib import AsyncExitStack
 
 import pytest
 import trio
-from mcp import Client, StdioServerParameters
+from mcp import Client
 
 from tests.e2e._stage import bare_environment, free_port, server_process
 from tests.fakenet import NOTHING
@@ -226,20 +227,50 @@ async def test_sigterm_lets_the_running_call_finish_and_exits_with_0(net, direct
     assert code == 0
 
 
-async def test_server_over_stdio_answers_and_prints_nothing_else(net, directory):
+# A server whose dependencies print while they are imported, in Python and past it.
+NOISY = """
+import os, sys
+class Noisy:
+    def find_spec(self, name, path=None, target=None):
+        if name in ("httpx", "mcp", "pydantic"):
+            print("imported", name)
+            os.write(1, b"imported too")
+sys.meta_path.insert(0, Noisy())
+from service.__main__ import main
+main()
+"""
 
+
+async def test_server_over_stdio_answers_and_prints_nothing_else_however_noisy_its_dependencies(net, directory):
     directory.mkdir()
-    environment = bare_environment(directory) | {
-        "SEARXNG_URL": net.urls["searxng"], "ALLOW_PRIVATE_NETWORK": "true",
-    }  # fmt: skip
-    parameters = StdioServerParameters(
-        command=sys.executable, args=["-m", "service", "serve", "--stdio"], env=environment, cwd=directory
-    )
+    environment = bare_environment(directory) | {"SEARXNG_URL": net.urls["searxng"], "ALLOW_PRIVATE_NETWORK": "true"}
+    asked = [
+        message("initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo={"name": "t", "version": "1"}),
+        message("tools/list"),
+        message("tools/call", name="web_search", arguments={"query": "type k"}),
+    ]
     with trio.fail_after(60):
-        async with Client(parameters) as client:
-            names = {tool.name for tool in (await client.list_tools()).tools}
-            result = await client.call_tool("web_search", {"query": "type k"})
+        process = await trio.lowlevel.open_process(
+            [sys.executable, "-c", NOISY, "serve", "--stdio"],
+            env=environment, cwd=directory, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        async with process.stdin, process.stdout, process.stderr:
+            await process.stdin.send_all(b"".join(asked))
+            heard = b""
+            while heard.count(b"\n") < len(asked):
+                heard += await process.stdout.receive_some()
+            await process.stdin.aclose()
+            heard += b"".join([bytes(chunk) async for chunk in process.stdout])
+            told = b"".join([bytes(chunk) async for chunk in process.stderr])
+        code = await process.wait()
 
-    assert names >= TOOLS
-    assert not result.is_error
-    assert result.structured_content["results"][0]["status"] == "success"
+    results = {answer["id"]: answer["result"] for answer in map(json.loads, heard.splitlines())}
+    assert results["initialize"]["serverInfo"]["name"] == "research-mcp"
+    assert {tool["name"] for tool in results["tools/list"]["tools"]} >= TOOLS
+    assert results["tools/call"]["structuredContent"]["results"][0]["status"] == "success"
+    assert told.count(b"imported too") >= 3
+    assert code == 0
+
+
+def message(method: str, **params: object) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", "id": method, "method": method, "params": params}).encode() + b"\n"

@@ -18,7 +18,7 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from service import stdio
-from service.pipes import Pipes, private_pipes
+from service.pipes import Pipes, prints_on_stderr, private_pipes
 from service.stdio import Lines, Writer
 
 COMMAND = ["-m", "tests.service.child", "stdio", "1"]
@@ -231,6 +231,28 @@ def test_the_standard_streams_are_put_back(capfd: pytest.CaptureFixture[str]) ->
 
     assert told.out == "ours\nafterwards\n"
     assert told.err == "stray\n"
+
+
+def test_prints_from_before_the_settings_are_read_land_on_stderr(capfd: pytest.CaptureFixture[str]) -> None:
+    with prints_on_stderr():
+        os.write(1, b"a library is imported\n")
+    os.write(1, b"afterwards\n")
+
+    told = capfd.readouterr()
+
+    assert (told.out, told.err) == ("afterwards\n", "a library is imported\n")
+
+
+def test_a_program_without_streams_starts_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    def dup(_descriptor: int) -> int:
+        raise OSError("bad file descriptor")
+
+    monkeypatch.setattr(os, "dup", dup)
+
+    with prints_on_stderr():
+        started = True
+
+    assert started
 
 
 # --- in this process, for what a child hides ------------------------------------------------------------------------
