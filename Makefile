@@ -53,8 +53,8 @@ bench: $(VENV)/.developing ## figures beside a bare server and a bare extractor
 	$(BIN)/python -m tests.bench.latency --write docs/benchmarks.md
 	@if [ -d $(CORPUS) ]; then $(BIN)/python -m tests.bench.extraction; $(BIN)/python -m tests.bench.corpus $(CORPUS); fi
 
-soak: $(VENV)/.developing ## the long tests
-	$(BIN)/python -m pytest -m soak $(ARGS)
+soak: $(VENV)/.developing ## the long tests, which print their figures
+	$(BIN)/python -m pytest -m soak --capture=no $(ARGS)
 
 conformance: $(VENV)/.developing ## the official conformance suite and the Inspector, over Node
 	tests/conformance/run $(ARGS)

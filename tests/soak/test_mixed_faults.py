@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
 
 import pytest
 import trio
@@ -15,6 +13,7 @@ from actors.pool import IDLE_SECONDS
 from tests.bench._load import Call
 from tests.e2e._raw import ask
 from tests.e2e._stage import ServerProcess, fakenet_process, server_process
+from tests.soak.process import resident_bytes, sockets
 
 CALLS = 10_000
 WARM_UP = 2_000
@@ -26,23 +25,6 @@ FAULTS = {
     "reset_before_answer": {}, "closed_before_answer": {}, "reset_in_body": {}, "short_body": {}, "no_http": {},
     "silent": {}, "slow_body": {}, "status": {"code": 500}, "truncated_gzip": {}, "deep_json": {},
 }  # fmt: skip
-
-
-def resident_bytes(pid: int) -> int:
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
-
-
-def sockets(pid: int) -> int:
-    return sum(leads_to(descriptor).startswith("socket:") for descriptor in Path(f"/proc/{pid}/fd").iterdir())
-
-
-def leads_to(descriptor: Path) -> str:
-    """What a descriptor stands for; nothing if it was closed just now."""
-    try:
-        return os.readlink(descriptor)
-    except FileNotFoundError:
-        return ""
 
 
 def calls(web: str, count: int) -> Iterator[Call]:
