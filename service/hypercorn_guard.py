@@ -138,7 +138,12 @@ class _Protocol(H11Protocol):
     """HTTP/1.x only, a reader that does not outlive its client, and heads that leave together with their bodies."""
 
     _is_closed = False
+    _is_head = False
     _head = b""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._send, self.send = self.send, self._send_together
 
     async def handle(self, event: Event) -> None:
         if isinstance(event, Closed):
@@ -175,18 +180,19 @@ class _Protocol(H11Protocol):
                 await self.stream.handle(EndBody(stream_id=STREAM_ID))
 
     async def _send_h11_event(self, event: H11SendableEvent) -> None:
-        """As in hypercorn, but the head waits for what follows it, and nothing is sent for an event of no bytes."""
-        try:
-            data = self.connection.send(event)
-        except h11.LocalProtocolError:
-            if self.connection.their_state != h11.ERROR:
-                raise
+        """As in hypercorn, but the head is kept for what comes next, and nothing is sent for an event of no bytes."""
+        self._is_head = isinstance(event, h11.Response)
+        await super()._send_h11_event(event)
+
+    async def _send_together(self, event: Event) -> None:
+        if not isinstance(event, RawData):
+            await self._send(event)
             return
-        data, self._head = self._head + (data or b""), b""
-        if isinstance(event, h11.Response):
+        data, self._head = self._head + event.data, b""
+        if self._is_head:
             self._head = data
         elif data:
-            await self.send(RawData(data=data))
+            await self._send(RawData(data=data))
 
     async def _refuse(self, status: int) -> None:
         if self.connection.our_state in {h11.IDLE, h11.SEND_RESPONSE}:

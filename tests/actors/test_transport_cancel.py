@@ -106,13 +106,13 @@ async def churned(scheme: str, site: Serve, trust: ssl.SSLContext, count: int) -
 
 
 async def test_cancelled_requests_leak_nothing() -> None:
-    await churned("http", serve, trusting_context(), 400)
+    await churned("http", serve, trusting_context(), 150)
 
 
 async def test_cancelled_handshakes_leak_nothing() -> None:
     site = over_tls(authority().server("a.example.com"), serve)
 
-    await churned("https", site, trusting_context(), 200)
+    await churned("https", site, trusting_context(), 60)
 
 
 @pytest.mark.soak
