@@ -71,3 +71,12 @@ def test_version_is_zero_where_nothing_is_installed(monkeypatch):
     monkeypatch.setattr("service.version.version", missing)
 
     assert own_version() == "0"
+
+
+async def test_the_other_toolset_has_its_own_tools_and_cuts_no_page_but_by_its_own_limit(tmp_path):
+    settings = settings_for(tmp_path, TOOLSET="retrieval")
+    async with open_runtime(settings) as runtime:
+        listed = await runtime.service.list_tools(None, None)
+
+    assert [tool.name for tool in listed.tools] == ["web_search", "web_search_images", "web_scrape"]
+    assert (tool_options(settings).read_batch_max_chars, tool_options(settings).response_max_chars) == (0, 0)
