@@ -34,14 +34,15 @@ _BY_TAG = "color by tag"
 _CONTROLS = "//*[@aria-controls and not(@hidden)]"
 _ANCHORS = "//a[starts-with(@href, '#') and string-length(@href) > 1 and not(@hidden)]"
 
-_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
-_RULE = re.compile(r"([^{}]*+)\{([^{}]*+)\}")
-_CSS_MARK = re.compile(r"@[a-z-]+[^{};]*+[{;]|[{}]", re.IGNORECASE)
+_CSS_MARK = re.compile(r"@[a-z-]++[^{};]*+(?:[{;]|(?=\})|\Z)|[{}]", re.IGNORECASE)
+"""At-rules and braces. Whatever begins to match does match, so that no stretch is looked at twice."""
 _MATTERS = re.compile(
     r"display\s*:\s*none|visibility|opacity|color|background|font|clip|overflow|transform|scale|zoom|-\d|-\.|/\*",
     re.IGNORECASE,
 )
 _SELECTOR = re.compile(r"([a-z][a-z0-9-]*|\*)?((?:[.#][\w-]+)*)(\[hidden\])?", re.IGNORECASE)
+_LAST = re.compile(r"[^\s,>+~]{1,200}\Z")
+_CLASS_MARK = re.compile(r"[.#]")
 _MISSING = re.compile(r":not\([^()]*\)")
 _NUMBER = re.compile(r"(-?\d*\.?\d+)\s*(px|em|rem|%|vw|vh|pt|in|cm)?")
 _PIXELS = {"": 1.0, "px": 1.0, "pt": 1.33, "em": 16.0, "rem": 16.0, "vw": 12.0, "vh": 8.0, "in": 96.0, "cm": 38.0}
@@ -108,7 +109,7 @@ def _mark_colour(style: Style, *, by_tag: bool) -> None:
 def declarations(css: str) -> Style:
     """`property: value` pairs in lower case; later ones win."""
     style: Style = {}
-    for part in _COMMENT.sub(" ", css[:20_000]).lower().split(";"):
+    for part in _without_comments(css[:20_000]).lower().split(";"):
         name, colon, value = part.partition(":")
         if colon:
             style[name.strip()] = value.replace("!important", "").strip()
@@ -306,27 +307,59 @@ def _sheet_rules(root: HtmlElement) -> list[tuple[_Compound, Style]]:
     A selector that a conditional rule (`@media`) names too is left alone: on this screen it may be shown.
     """
     css = "\n".join(sheet.text or "" for sheet in root.iter("style") if _is_for_screen(sheet))[:MAX_CSS_CHARS]
-    plain, conditional = _split_at_rules(_COMMENT.sub(" ", css))
-    shown = _shown_sometimes(conditional)
-    rules = []
-    for selectors, body in _RULE.findall(plain):
+    plain, conditional = _split_at_rules(_without_comments(css))
+    found: list[tuple[str, _Compound, Style]] = []
+    hiding: set[str] = set()
+    for selectors, body in _rules(plain):
         if not _MATTERS.search(body):
             continue
         style = declarations(body)
-        hiding = hides(style)
-        if not hiding and not any("color" in name or "background" in name for name in style):
+        hides_all = hides(style)
+        if not hides_all and not any("color" in name or "background" in name for name in style):
             continue
         for selector in map(str.strip, selectors.split(",")):
             compound = _compound(selector)
-            if compound is not None and not (hiding and (selector in shown or f"{selector}{{" in conditional)):
-                rules.append((compound, style))
-    return rules
+            if compound is not None:
+                found.append((selector if hides_all else "", compound, style))
+                hiding.update((selector,) if hides_all else ())
+    shown = _shown_sometimes(conditional, hiding)
+    return [(compound, style) for selector, compound, style in found if selector not in shown]
 
 
-def _shown_sometimes(conditional: str) -> frozenset[str]:
-    """What conditional rules that do not hide are about; `.a:not(.b)` counts as `.a`."""
-    selectors = (selectors for selectors, body in _RULE.findall(conditional) if not hides(declarations(body)))
-    return frozenset(_MISSING.sub("", selector).strip() for part in selectors for selector in part.split(","))
+def _without_comments(css: str) -> str:
+    """The sheet with a space for each comment; one that nothing closes lasts to the end."""
+    first, *others = css.split("/*")
+    closed = (part.partition("*/") for part in others)
+    return first + "".join(f" {after}" for _, end, after in closed if end)
+
+
+def _rules(css: str) -> Iterator[tuple[str, str]]:
+    """Selectors and body of each innermost block. Not by a pattern, which would scan long runs over and over."""
+    for block in css.split("}")[:-1]:
+        before, brace, body = block.rpartition("{")
+        if brace:
+            yield before.rpartition("{")[2], body
+
+
+def _shown_sometimes(conditional: str, hiding: set[str]) -> set[str]:
+    """Those of the selectors that a conditional rule is about which does not hide; `.a:not(.b)` counts as `.a`."""
+    if not hiding or not conditional:
+        return set()
+    shown: set[str] = set()
+    for selectors, body in _rules(conditional):
+        shown.update(hiding.intersection(_endings(selectors)))
+        named = hiding.intersection(map(str.strip, _MISSING.sub("", selectors).split(",")))
+        if named and not (_MATTERS.search(body) and hides(declarations(body))):
+            shown |= named
+    return shown
+
+
+def _endings(selectors: str) -> Iterator[str]:
+    """`.d` and `c.d` of `.a, .b c.d`: what the last selector is about, whether or not the rule hides it."""
+    last = _LAST.search(selectors)
+    if last is not None:
+        yield last[0]
+        yield from (last[0][mark.start() :] for mark in _CLASS_MARK.finditer(last[0], 1))
 
 
 def _is_for_screen(sheet: HtmlElement) -> bool:
