@@ -40,12 +40,13 @@ Context = ServerRequestContext[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """How the server names itself to clients. `toolset` chooses its instructions."""
+    """How the server shows itself: to clients, with instructions for its `toolset`, and in traces if `is_traced`."""
 
     name: str = "research-mcp"
     version: str = "0"
     website_url: str | None = None
     toolset: str = "research"
+    is_traced: bool = False
 
 
 class Service:
@@ -160,7 +161,7 @@ def _result(answer: Answer) -> mcp_types.CallToolResult:
 
 def make_server(service: Service, identity: Identity, texts: Texts) -> Server[Any]:
     """The SDK's server with tools and nothing else: no prompts, resources or logging are advertised."""
-    return Server(
+    server: Server[Any] = Server(
         name=identity.name,
         version=identity.version,
         title=texts.say("server.title"),
@@ -172,3 +173,7 @@ def make_server(service: Service, identity: Identity, texts: Texts) -> Server[An
         on_list_tools=service.list_tools,
         on_call_tool=service.call_tool,
     )
+    if not identity.is_traced:
+        # The SDK's only middleware makes spans, for nobody then.
+        server.middleware.clear()
+    return server

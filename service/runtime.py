@@ -114,7 +114,9 @@ def _runtime(
         calls=calls,
         deadlines=deadlines,
         uptime=Uptime(),
-        identity=Identity(settings.mcp_name, own_version(), own_website(), settings.toolset),
+        identity=Identity(
+            settings.mcp_name, own_version(), own_website(), settings.toolset, is_traced=settings.tracing is not None
+        ),
         redactor=redactor,
         ledger_problem=state.problem,
     )

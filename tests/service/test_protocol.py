@@ -267,3 +267,12 @@ async def test_a_refused_call_is_logged_with_what_it_asked_for_cleaned() -> None
     assert lines[0]["url"].isprintable()
     assert "url" not in lines[1]
     assert (lines[2]["query"], "url" in lines[2]) == ("q", False)
+
+
+@pytest.mark.parametrize(("is_traced", "count"), [(True, 1), (False, 0)])
+def test_the_sdk_makes_spans_only_where_somebody_takes_them(is_traced: bool, count: int) -> None:
+    bench = Bench()
+
+    server = make_server(bench.service, Identity(is_traced=is_traced), bench.desk.texts)
+
+    assert len(server.middleware) == count
