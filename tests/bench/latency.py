@@ -103,18 +103,22 @@ def environment_of_ten(net: FakenetProcess) -> dict[str, str]:
     return variables | {"SEARCH_RERANK_ENABLED": "false"}
 
 
-def resident_mb(process: subprocess.Popen[bytes], *, with_children: bool = False) -> float:
-    """Resident memory by /proc, of the main process alone or of its whole tree."""
-    pids = [process.pid, *(descendants(process.pid) if with_children else ())]
-    return sum(_resident_kb(pid) for pid in pids) / 1024
+def resident_mb(process: subprocess.Popen[bytes]) -> float:
+    """Resident memory of the process itself, by /proc."""
+    return _kb(process.pid, "status", "VmRSS:") / 1024
 
 
-def _resident_kb(pid: int) -> int:
+def proportional_mb(process: subprocess.Popen[bytes]) -> float:
+    """Memory of the process and its children; what they share, as forked workers do, is counted once."""
+    return sum(_kb(pid, "smaps_rollup", "Pss:") for pid in (process.pid, *descendants(process.pid))) / 1024
+
+
+def _kb(pid: int, file: str, field: str) -> int:
     try:
-        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+        lines = Path(f"/proc/{pid}/{file}").read_text().splitlines()
     except OSError:
         return 0
-    return next((int(line.split()[1]) for line in lines if line.startswith("VmRSS:")), 0)
+    return next((int(line.split()[1]) for line in lines if line.startswith(field)), 0)
 
 
 def descendants(pid: int) -> list[int]:
@@ -255,14 +259,14 @@ async def bench(seconds: float, directory: Path) -> None:
             port = int(server.url.rpartition(":")[2])
             first = await burst(port, search, 1)
             cold = time.perf_counter() - started
-            idle_mb = resident_mb(server.process, with_children=True)
+            idle_mb = proportional_mb(server.process)
             searched = await measure(port, "web_search", search, seconds)
             old = await measure(port, "web_search, older client", older, seconds)
             pages = await measure(port, "read_page, 60 kB article", read, seconds)
             stalls = await stalls_at_half_load(port, read, pages[16].rate, seconds)
             search_kb = await in_flight(server, net, search, "searxng")
             read_kb = await in_flight(server, net, read, "web")
-            whole_mb = resident_mb(server.process, with_children=True)
+            whole_mb = proportional_mb(server.process)
             net.play("searxng", "latency", seconds=4.0)
             code, ended, last = await ends_under_load(server, net, search)
             net.reset()
