@@ -209,24 +209,6 @@ async def test_with_no_remote_at_all_the_server_says_so_in_time_and_goes_on(net,
     assert health == 200
 
 
-async def test_sigterm_lets_the_running_call_finish_and_exits_with_0(net, directory):
-    environment = {"SEARXNG_URL": net.urls["searxng"], "SEARXNG_RATE": "none", "ALLOW_PRIVATE_NETWORK": "true"}
-    net.play("searxng", "latency", seconds=1.5)
-    results = []
-    with server_process(environment, directory) as server:
-
-        async def search() -> None:
-            results.append(await call(server, "web_search", query="type k"))
-
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(search)
-            await until(lambda: net.requests("searxng"))
-            code = await trio.to_thread.run_sync(server.stop)
-
-    assert results[0]["results"][0]["status"] == "success"
-    assert code == 0
-
-
 # A server whose dependencies print while they are imported, in Python and past it.
 NOISY = """
 import os, sys
