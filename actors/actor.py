@@ -229,10 +229,12 @@ class Actor:
                 await trio.lowlevel.checkpoint_if_cancelled()
             ended = True
         finally:
-            ran_out = not ended and trio.current_time() >= request.scope.deadline
+            now = trio.current_time()
+            ran_out = not ended and now >= request.scope.deadline
             if ended or ran_out:
-                self._ref.latencies.add(trio.current_time() - began_at)
-            if ran_out and trio.current_time() - began_at >= min(self._row.timeout, FAIR_SECONDS):
+                self._ref.latencies.add(now - began_at)
+                self._ref.history.time(now - began_at, now)
+            if ran_out and now - began_at >= min(self._row.timeout, FAIR_SECONDS):
                 self._report(leave, Verdict.FAULT)
         if error is not None:
             return self._failed(request, leave, error)

@@ -22,6 +22,7 @@ import trio
 
 from actors import spans
 from actors.breaker import Breaker
+from actors.history import History
 from actors.ledger import Ledger, LedgerDown
 from actors.messages import Failure, Outcome, Reply, Request
 from actors.policy import POLICY, Fault
@@ -62,6 +63,7 @@ class Ref:
         self.quota = Quota(row.limit)
         self.breaker: Breaker | None = None
         self.latencies = Latencies()
+        self.history = History()
         self.in_flight = 0
         self.restarts = 0
         self.restarts_at: float | None = None
@@ -114,8 +116,9 @@ class Ref:
             # The asker is leaving. A request in a worker stops here, one that still queues will be skipped.
             request.scope.cancel()
             self.slots.release(request)
-            called, took = request.tries > 0, trio.current_time() - began_at
-            self._calls.count(outcome, called=called)
+            now = trio.current_time()
+            called, took = request.tries > 0, now - began_at
+            self.history.count(self._calls.count(outcome, called=called), now)
             spans.record(self.name, job, outcome, called=called, took=took, billed=request.billed)
 
     def failure(self, kind: Kind, detail: str = "", retry_at: float | None = None) -> Failure:

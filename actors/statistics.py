@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from actors.breaker import BreakerStatistics
 from actors.histogram import Histogram
+from actors.history import Ended
 from actors.messages import Answer, Outcome
 from actors.policy import POLICY
 from actors.quota import QuotaStatistics
@@ -114,24 +115,29 @@ class Calls:
         self._failed: Counter[str] = Counter()
         self._skipped: Counter[str] = Counter()
 
-    def count(self, outcome: Outcome | None, *, called: bool) -> None:
-        """Count one ask. `outcome` is None where the asker left; `called` says whether the provider was called."""
+    def count(self, outcome: Outcome | None, *, called: bool) -> Ended:
+        """Count one ask, and say as what. `outcome` is None where the asker left.
+
+        called: whether the provider was called.
+        """
         if outcome is None and called:
             self._late += 1
-        elif outcome is None:
-            self._skipped[Kind.CANCELLED.value] += 1
-        elif isinstance(outcome, Answer):
-            self._count_answer(outcome)
-        elif called or POLICY[outcome.kind].asked:
-            self._failed[outcome.kind.value] += 1
-        else:
-            self._skipped[outcome.kind.value] += 1
+            return "late"
+        if isinstance(outcome, Answer):
+            return self._count_answer(outcome)
+        kind = Kind.CANCELLED if outcome is None else outcome.kind
+        if outcome is not None and (called or POLICY[kind].asked):
+            self._failed[kind.value] += 1
+            return "failed"
+        self._skipped[kind.value] += 1
+        return "skipped"
 
-    def _count_answer(self, answer: Answer) -> None:
+    def _count_answer(self, answer: Answer) -> Ended:
         if isinstance(answer.value, Found) and not answer.value.items:
             self._empty += 1
-        else:
-            self._ok += 1
+            return "empty"
+        self._ok += 1
+        return "ok"
 
     def statistics(self) -> CallStatistics:
         failed, skipped = dict(self._failed), dict(self._skipped)

@@ -10,6 +10,7 @@ import trio
 
 from actors.deadlines import Deadlines
 from actors.histogram import Histogram, HistogramStatistics
+from actors.history import History
 
 
 class Full(Exception):
@@ -52,7 +53,10 @@ class Ticket:
 
 
 class Calls:
-    """Counts tool calls by tool, refuses those past the limit, and stops taking them when the service drains."""
+    """Counts tool calls by tool, refuses those past the limit, and stops taking them when the service drains.
+
+    history: all of them by the minute, refused ones as failed and without a duration.
+    """
 
     def __init__(self, limit: int, tools: tuple[str, ...]) -> None:
         self._limit = limit
@@ -60,6 +64,7 @@ class Calls:
         self._durations = {tool: Histogram() for tool in tools}
         self._in_flight = 0
         self._is_draining = False
+        self.history = History()
         self.deadlines = Deadlines()
 
     @property
@@ -79,10 +84,10 @@ class Calls:
         """
         counts = self._counts[tool]
         if self._is_draining:
-            counts.failed += 1
+            self._count(counts, succeeded=False)
             raise Draining
         if self._in_flight >= self._limit:
-            counts.failed += 1
+            self._count(counts, succeeded=False)
             raise Full(self._limit)
         ticket = Ticket()
         started_at = trio.current_time()
@@ -91,13 +96,19 @@ class Calls:
         try:
             yield ticket
         finally:
-            self._durations[tool].add(trio.current_time() - started_at)
+            now = trio.current_time()
+            self._durations[tool].add(now - started_at)
+            self.history.time(now - started_at, now)
             counts.in_flight -= 1
             self._in_flight -= 1
-            if ticket.succeeded:
-                counts.ok += 1
-            else:
-                counts.failed += 1
+            self._count(counts, succeeded=ticket.succeeded)
+
+    def _count(self, counts: _Counts, *, succeeded: bool) -> None:
+        if succeeded:
+            counts.ok += 1
+        else:
+            counts.failed += 1
+        self.history.count("ok" if succeeded else "failed", trio.current_time())
 
     def statistics(self) -> Mapping[str, ToolStatistics]:
         return {tool: counts.statistics() for tool, counts in self._counts.items()}

@@ -20,6 +20,7 @@ from service.calling import Answer, Desk, Tool, call_tool
 from service.calls import Calls, Draining, Full, Ticket
 from service.icon import data_uri
 from service.progress import Report, open_progress
+from service.recent import Recent, Trail
 from service.redact import Redactor
 from service.texts import Texts
 from service.tools import listing
@@ -50,13 +51,17 @@ class Identity:
 
 
 class Service:
-    """The toolset behind the protocol: finds the tool, admits the call, runs it, counts and logs it."""
+    """The toolset behind the protocol: finds the tool, admits the call, runs it, counts and logs it.
+
+    recent: the last calls, which `/ops` shows.
+    """
 
     def __init__(self, desk: Desk, tools: Sequence[Tool], calls: Calls, redactor: Redactor | None = None) -> None:
         self._desk = desk
         self._redactor = redactor or Redactor()
         self._tools = {tool.name: tool for tool in tools}
         self._calls = calls
+        self.recent = Recent()
         self._listing = listing(tools, desk.texts, desk.options.limits)
 
     def schema_of(self, name: str) -> dict[str, Any] | None:
@@ -108,29 +113,31 @@ class Service:
         return value
 
     async def _logged(self, tool: Tool, given: Mapping[str, Any], report: Report | None, ticket: Ticket) -> Answer:
-        started_at = trio.current_time()
+        started_at, trail = trio.current_time(), Trail(self._desk.backend)
         facts: dict[str, Any] = {"ok": False, "cancelled": True}
         try:
-            answer = await self._safely(tool, given, report)
+            answer = await self._safely(tool, replace(self._desk, backend=trail), given, report)
             ticket.succeeded = not answer.is_error
             facts = {"ok": ticket.succeeded, **answer.facts}
             return answer
         finally:
             elapsed_ms = round((trio.current_time() - started_at) * 1000)
-            _log.info(tool.event, **{**_asked(tool, given), **facts, "elapsed_ms": elapsed_ms})
+            line = {**_asked(tool, given), **facts, "elapsed_ms": elapsed_ms}
+            _log.info(tool.event, **line)
+            self.recent.add(tool.name, trail, line, succeeded=ticket.succeeded, began_at=started_at)
 
-    async def _safely(self, tool: Tool, given: Mapping[str, Any], report: Report | None) -> Answer:
+    async def _safely(self, tool: Tool, desk: Desk, given: Mapping[str, Any], report: Report | None) -> Answer:
         """Run the tool; a bug of ours becomes a sentence, and a traceback in the log.
 
         A fifth place that catches everything, besides the four of STYLE.md: past it the SDK would answer with a
         protocol error, which SPEC section 1 rules out and models do not get to see.
         """
         try:
-            async with open_progress(report, self._desk.texts) as tell:
-                return await call_tool(tool, self._desk, given, tell)
+            async with open_progress(report, desk.texts) as tell:
+                return await call_tool(tool, desk, given, tell)
         except Exception:  # noqa: BLE001
             _log.exception("tool_crashed", tool=tool.name)
-            return Answer(self._desk.texts.say("internal"), is_error=True, facts={"ok": False})
+            return Answer(desk.texts.say("internal"), is_error=True, facts={"ok": False})
 
 
 def _asked(tool: Tool, given: Mapping[str, Any]) -> dict[str, str]:
