@@ -44,7 +44,9 @@ def choose(outline: Outline, kind: Kind, root: HtmlElement, size: int) -> bytear
     too_big = size > OWN_ONLY_BYTES or elements > OWN_ONLY_ELEMENTS or root.xpath("count(//li)") > OWN_ONLY_ENTRIES
     if too_big or (kind in _OURS and any(mine)):
         return mine
-    theirs = covered(outline, witness_text(root, fast=size > FAST_BYTES or elements > FAST_ELEMENTS))
+    theirs = covered(
+        outline, witness_text(root, fast=kind is Kind.PRODUCT or size > FAST_BYTES or elements > FAST_ELEMENTS)
+    )
     if kind in (Kind.ARTICLE, Kind.PRODUCT):
         return _within(outline, mine, theirs)
     both = _with_parts_of(outline, mine, theirs)

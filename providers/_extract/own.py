@@ -15,6 +15,7 @@ from lxml.html import HtmlElement
 
 from . import thread
 from .kinds import Kind
+from .names import Names, Signs
 from .outline import Block, Outline
 from .repeats import drop_repeated, names_something
 from .tags import HEADINGS
@@ -57,36 +58,6 @@ _FRAME_ROLES = frozenset(
     ]
 )
 _NAMED_TAGS = frozenset(("div", "section", "ul", "ol", "li", "header", "form", "table", "p", "dl"))
-_CONTROLS = frozenset(("share", "sharing", "social", "pager", "pagination", "login", "log-in", "signin", "sign-in"))
-"""Names of controls, which hold few words; a part with many is named like one by chance."""
-_FRAME_NAME = re.compile(
-    r"(?:^|[_-])(?:nav(?:bar|igation)?|footer|foot|side-?bar|bread-?crumbs?|crumbs?|cookies?|consent|gdpr|onetrust"
-    r"|shar(?:e|ing)|social|related|recommend(?:ed|ations?)?|newsletter|subscri(?:be|ption)|advert(?:isement)?s?|ads?"
-    r"|pagination|pager|skip-?link|log-?in|sign-?in|sign-?up|sign-?up-?bar|masthead|top-?bar|disclaimer|comment-?form"
-    r"|reply-?form|respond|minicart|author-?bio|you-?may-?also|read-?next|tag-?cloud|loader|spinner|onebox|link-?preview|guest-?teaser|promo-?bar|announcement-?bar"
-    r"|notify(?:-me)?|back-in-stock|legal)(?=$|[_-])",
-    re.IGNORECASE,
-)
-_OVERLAY_NAME = re.compile(
-    r"(?:^|[_-])(?:modal|pop-?up|pop-?over|light-?box|off-?canvas|take-?over|fly-?out|position-fixed)(?=$|[_-])",
-    re.IGNORECASE,
-)
-_SOFT_NAME = re.compile(
-    r"(?:^|[_-])(?:menus?|promo|banner|overlay|tool-?bar|tool-?tip|search-?(?:form|box|bar|input|field)|toc|table-?of-?contents"
-    r"|on-?this-?page|copyright|cart|wishlist|facets?|filters?|trending|popular|upsell|cross-?sell|announcement|install)(?=$|[_-])",
-    re.IGNORECASE,
-)
-"""Names that also stand on parts with running text; only parts without any are dropped for these."""
-_CONTENT_NAME = re.compile(
-    r"(?:^|[_-])(?:content|main|article|post|entry|body|product|thread|topic|message|results?|page|wrapper|container"
-    r"|layout|col|row|grid|section|nav-?(?:buttons?|btns?|arrows?|dots?)|has|with|no|not|is|without|hide|show)(?=$|[_-])",
-    re.IGNORECASE,
-)
-_COMMENTS_NAME = re.compile(
-    r"(?:^|[_-])(?:comments?|comment-?(?:list|area|section|thread|s-area)|disqus(?:-?thread)?|responses|livefyre|utterances)"
-    r"(?=$|[_-])",
-    re.IGNORECASE,
-)
 _ASIDE_TITLE = re.compile(
     r"(?:you (?:may|might)(?: also)?(?: like| enjoy| be interested.*)?|(?:people|customers?) (?:who|also|frequently).*"
     r"|frequently bought.*|related(?: \w+){0,3}|similar (?:\w+ ?){1,2}|suggested (?:\w+ ?){1,2}"
@@ -109,7 +80,6 @@ _REVIEWS_TITLE = re.compile(
 
 _LIST_TAGS = frozenset(("ul", "ol", "div", "section", "table", "p"))
 _SEPARATORS = frozenset("|·•»›/→")
-_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _TEXTS = (Kind.ARTICLE, Kind.DOCUMENTATION, Kind.OTHER)
 _MAIN_IDS = frozenset(("content", "main", "main-content", "primary"))
 
@@ -127,16 +97,18 @@ def read(outline: Outline, kind: Kind) -> Reading:
     keep = bytearray(b"\1") * len(outline.blocks)
     overlaid = bytearray(len(outline.blocks))
     total = max(1, outline.words[-1])
+    names = Names()
     mains = set(outline.root.iter("main", "article"))
     for element, (start, end) in outline.spans.items():
         words = outline.words[end] - outline.words[start]
         if not words or element is outline.root:
             continue
         link_share = (outline.link_words[end] - outline.link_words[start]) / words
-        if _is_overlay(cast("HtmlElement", element), words / total):
+        signs = names.of(cast("HtmlElement", element))
+        if _is_overlay(cast("HtmlElement", element), words / total, signs):
             keep[start:end] = bytes(end - start)
             overlaid[start:end] = b"\1" * (end - start)
-        elif _is_frame(outline, cast("HtmlElement", element), words / total, link_share, mains, kind):
+        elif _is_frame(outline, cast("HtmlElement", element), words / total, link_share, mains, kind, signs):
             keep[start:end] = bytes(end - start)
     _keep_main_only(outline, keep, kind)
     _drop_link_lists(outline, keep, kind)
@@ -148,7 +120,13 @@ def read(outline: Outline, kind: Kind) -> Reading:
 
 
 def _is_frame(
-    outline: Outline, element: HtmlElement, share: float, link_share: float, mains: set[HtmlElement], kind: Kind
+    outline: Outline,
+    element: HtmlElement,
+    share: float,
+    link_share: float,
+    mains: set[HtmlElement],
+    kind: Kind,
+    signs: Signs,
 ) -> bool:
     tag = str(element.tag)
     if tag == "aside" and kind is Kind.FORUM and link_share <= LINK_SHARE:
@@ -157,32 +135,23 @@ def _is_frame(
         return share < FRAME_SHARE or link_share > LINK_SHARE
     if tag == "header" and not any(ancestor in mains for ancestor in element.iterancestors()):
         return (share < FRAME_SHARE or link_share > LINK_SHARE) and next(element.iter("h1"), None) is None
-    is_custom = "-" in tag
-    if share >= NAMED_SHARE or not (is_custom or tag in _NAMED_TAGS):
+    if share >= NAMED_SHARE or not ("-" in tag or tag in _NAMED_TAGS):
         return False
-    names = f"{element.get('class') or ''} {element.get('id') or ''} {tag if is_custom else ''}".split()
-    names = [_CAMEL.sub("-", name) for name in names if _CONTENT_NAME.search(name) is None]
-    found = [match[0].strip("_-").lower() for match in map(_FRAME_NAME.search, names) if match is not None]
-    if outline.words_in(element) > CONTROL_WORDS and link_share <= LINK_SHARE:
-        found = [name for name in found if name not in _CONTROLS]
-    if found:
+    if signs.frame or (signs.control and (outline.words_in(element) <= CONTROL_WORDS or link_share > LINK_SHARE)):
         return link_share > LINK_SHARE or next(element.iter("h1"), None) is None
-    if any(map(_SOFT_NAME.search, names)):
+    if signs.soft:
         return link_share > LINK_SHARE or not _has_prose(outline, element)
-    if kind is not Kind.FORUM and any(_COMMENTS_NAME.search(name) for name in names):
+    if kind is not Kind.FORUM and signs.comments:
         return next(element.iter("h1"), None) is None
     return False
 
 
-def _is_overlay(element: HtmlElement, share: float) -> bool:
+def _is_overlay(element: HtmlElement, share: float, signs: Signs) -> bool:
     """Whether it lies over the page instead of in it, by its role or its name; a page's own heading lies in none."""
     if share >= NAMED_SHARE or element.tag not in _NAMED_TAGS:
         return False
-    classes = element.get("class") or ""
-    if element.get("aria-modal") != "true" and "fixed" not in classes.split():
-        names = (_CAMEL.sub("-", name) for name in f"{classes} {element.get('id') or ''}".split())
-        if not any(_OVERLAY_NAME.search(name) and not _CONTENT_NAME.search(name) for name in names):
-            return False
+    if not signs.overlay and element.get("aria-modal") != "true":
+        return False
     return next(element.iter("h1"), None) is None
 
 
