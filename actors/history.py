@@ -20,12 +20,13 @@ class HistoryStatistics:
     """One figure per minute, the oldest first. Durations are in milliseconds, None where nothing finished.
 
     answered: asks with an answer, an empty one too. failed: those without. late: those that were given up. Asks that
-    were skipped took nobody's time and are in none.
+    were skipped took nobody's time and are in none. timed: how many durations the mean is of.
     """
 
     answered: tuple[int, ...]
     failed: tuple[int, ...]
     late: tuple[int, ...]
+    timed: tuple[int, ...]
     mean_ms: tuple[float | None, ...]
     longest_ms: tuple[float | None, ...]
 
@@ -82,6 +83,7 @@ class History:
             answered=tuple(minute.answered for minute in kept),
             failed=tuple(minute.failed for minute in kept),
             late=tuple(minute.late for minute in kept),
+            timed=tuple(minute.timed for minute in kept),
             mean_ms=tuple(_milliseconds(minute, minute.total / (minute.timed or 1)) for minute in kept),
             longest_ms=tuple(_milliseconds(minute, minute.longest) for minute in kept),
         )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import structlog
@@ -57,17 +58,26 @@ class HttpApp:
     """Routes requests: `POST <mcp_path>` to the SDK, GET to the pages, everything through the gate first.
 
     pages: path to a function that makes the answer at once, without waiting. open_pages: those that are exempt from
-    the gate, for health checks that know no host name and no token.
+    the gate, for health checks that know no host name and no token. sign_in: what a path answers, with status 401, to
+    who has no token, where that is more than a sentence.
     """
 
     def __init__(
-        self, mcp: App, gate: Gate, pages: Mapping[str, Page], *, mcp_path: str = "/mcp", open_pages: frozenset[str]
+        self,
+        mcp: App,
+        gate: Gate,
+        pages: Mapping[str, Page],
+        *,
+        mcp_path: str = "/mcp",
+        open_pages: frozenset[str],
+        sign_in: Mapping[str, Reply] = MappingProxyType({}),
     ) -> None:
         self._mcp = mcp
         self._gate = gate
         self._pages = pages
         self._mcp_path = mcp_path.rstrip("/") or "/"
         self._open_pages = open_pages
+        self._sign_in = sign_in
         self._turnstile = trio.CapacityLimiter(REQUESTS_PER_PASS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -93,8 +103,10 @@ class HttpApp:
         refusal = self._gate.refusal(headers)
         if refusal is None:
             return None
-        challenge = ((b"www-authenticate", b"Bearer"),) if refusal.status == 401 else ()
-        return _error(refusal.status, refusal.sentence, headers=challenge, close=True)
+        if refusal.status != 401:
+            return _error(refusal.status, refusal.sentence, close=True)
+        reply = self._sign_in.get(path) or _error(401, refusal.sentence)
+        return replace(reply, status=401, headers=(*reply.headers, (b"www-authenticate", b"Bearer")), close=True)
 
     async def _serve_mcp(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] != "POST":

@@ -7,10 +7,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 
-from actors.client import make_ssl_context, open_client
+from actors.client import open_client, shared_ssl_context
 from actors.deadlines import Deadlines
 from actors.guard import Guard
 from actors.histogram import HistogramStatistics
+from actors.history import History
 from actors.pipelines import PipelineOptions, Pipelines
 from actors.state import State, open_state
 from actors.statistics import ActorStatistics, absent
@@ -66,6 +67,10 @@ class Runtime:
         """Seconds of the finished calls of each provider, by instance."""
         return {name: ref.latencies.histogram.statistics() for name, ref in self.supervisor.refs.items()}
 
+    def histories(self) -> Mapping[str, History]:
+        """The last hour of each instance that runs, by name."""
+        return {name: ref.history for name, ref in self.supervisor.refs.items()}
+
     @property
     def shutdown(self) -> Shutdown:
         return Shutdown(refuse=self.calls.drain, hurry=self.hurry)
@@ -85,7 +90,7 @@ async def open_runtime(settings: Settings) -> AsyncIterator[Runtime]:
     configured = build(settings)
     log_states(configured)
     guard = Guard(allow_private=settings.allow_private_network, own=own_addresses(settings))
-    client_of = partial(open_client, guard=guard, ssl_context=make_ssl_context())
+    client_of = partial(open_client, guard=guard, ssl_context=shared_ssl_context())
     async with (
         open_workers(settings.extract_workers),
         open_state(settings.ledger_url) as state,

@@ -12,6 +12,7 @@ from service.app import HttpApp, open_session_manager, warn_of_open_routes
 from service.gate import Gate, is_loopback
 from service.logs import LogStatistics
 from service.loop_lag import LoopLag
+from service.ops import OpsDesk, ops_page
 from service.pipes import Pipes
 from service.protocol import make_server
 from service.runtime import Runtime, open_runtime
@@ -77,9 +78,17 @@ async def serve_runtime(
         log,
         runtime.ledger_problem,
     )
-    pages = {**stats.pages(), "/metrics": metrics_page(Sources(stats, runtime.durations, lag))}
+    ops, page = OpsDesk(stats, runtime.configured.orders, runtime.histories, runtime.service.recent), ops_page()
+    pages = {**stats.pages(), **ops.pages(page), "/metrics": metrics_page(Sources(stats, runtime.durations, lag))}
     manager = open_session_manager(make_server(runtime.service, runtime.identity, runtime.texts))
-    app = HttpApp(manager.handle_request, gate, pages, mcp_path=settings.mcp_path, open_pages=OPEN_PAGES)
+    app = HttpApp(
+        manager.handle_request,
+        gate,
+        pages,
+        mcp_path=settings.mcp_path,
+        open_pages=OPEN_PAGES,
+        sign_in={"/ops": page},
+    )
     warn_of_open_routes(gate, settings.mcp_host, (settings.mcp_path, *sorted(set(pages) - OPEN_PAGES)))
     async with manager.run(), trio.open_nursery() as beside:
         beside.start_soon(lag.run)

@@ -24,7 +24,7 @@ from service.tracing_settings import Tracing, tracing
 from service.values import SettingsError, wrong
 
 DEFAULT_ENV_FILE = Path(".env")
-ROUTES = ("/healthz", "/readyz", "/stats", "/metrics", "/ops")
+ROUTES = ("/healthz", "/readyz", "/stats", "/metrics", "/ops", "/ops/data")
 
 T = TypeVar("T")
 

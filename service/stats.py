@@ -66,7 +66,11 @@ class Desk:
         return json_reply(200 if is_ready else 503, {"status": status, **roles})
 
     def stats(self) -> Reply:
-        return json_reply(200, self._safe(self.snapshot()))
+        return json_reply(200, self.safe_snapshot())
+
+    def safe_snapshot(self) -> dict[str, Any]:
+        """The snapshot with every text cleaned and redacted."""
+        return dict(self._safe(self.snapshot()))
 
     def snapshot(self) -> dict[str, Any]:
         """The whole of `/stats` as SPEC section 6 names it; lost lines of the log, and quotas that are nearly spent."""
