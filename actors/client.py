@@ -5,6 +5,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import Any
 
 import httpx
@@ -17,17 +18,23 @@ from actors.proxies import Proxy
 from actors.row import Row
 from actors.transport import Transport
 
-__all__ = ["Guard", "make_ssl_context", "open_client"]
+__all__ = ["Guard", "make_ssl_context", "open_client", "shared_ssl_context"]
 
 
 def make_ssl_context() -> ssl.SSLContext:
-    """The one TLS context of the process; building one costs some 50 ms. Verification is on, TLS 1.2 or newer.
+    """A TLS context; building one costs some 50 ms. Verification is on, TLS 1.2 or newer.
 
     It trusts the authorities that httpx brings along, and those of the system, where an operator adds his own.
     """
     context = httpx.create_ssl_context(trust_env=False)
     context.load_default_certs()
     return context
+
+
+@cache
+def shared_ssl_context() -> ssl.SSLContext:
+    """The one TLS context of the process, which any thread may ask for first."""
+    return make_ssl_context()
 
 
 @asynccontextmanager

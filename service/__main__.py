@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
 
@@ -9,8 +10,12 @@ def main() -> None:
     """Run the command line and end the process with its exit code."""
     from service.pipes import prints_on_stderr
 
+    # Nothing that imports make is garbage.
+    gc.disable()
     with prints_on_stderr():
         from service.cli import run
+    gc.freeze()
+    gc.enable()
 
     sys.exit(run(sys.argv[1:]))
 
