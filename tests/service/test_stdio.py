@@ -60,7 +60,12 @@ def call(number: int, query: str) -> dict[str, Any]:
 async def child() -> AsyncIterator[trio.Process]:
     """A server that has answered the handshake."""
     process = await trio.lowlevel.open_process(
-        [sys.executable, *COMMAND], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, *COMMAND],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # With it C code keeps nothing back either.
+        env={name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"},
     )
     try:
         with trio.fail_after(20):
