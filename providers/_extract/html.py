@@ -13,13 +13,14 @@ from .blobs import blob_texts
 from .choose import choose, prune
 from .decode import decode
 from .hidden import remove_hidden
-from .kinds import kind_of, refined
+from .kinds import Kind, kind_of, refined
 from .links import base_of
 from .markdown import to_markdown
 from .metadata import metadata, pictures
 from .outline import outline
 from .paywall import LONGER_FACTOR, paywall
 from .prepare import prepare
+from .replies import arrange
 from .shell import is_shell, visible_text
 from .structured import linked_data, meta_values
 from .tree import parse
@@ -60,6 +61,8 @@ def _read(document: Document, page: Page, signals: Signals, root: HtmlElement, s
     outlined = outline(body)
     kind = refined(kind, outlined)
     prune(outlined, choose(outlined, kind, root, len(document.body)))
+    if kind is Kind.FORUM:
+        arrange(outlined)
     markdown = to_markdown(body, base)
     addition = addition_of(kind, nodes, blobs, markdown, base) if wall is None else ""
     markdown = f"{markdown}\n\n{addition}".strip()

@@ -72,6 +72,10 @@ _DOCUMENTATION_GENERATOR = re.compile(
     re.IGNORECASE,
 )
 _POST_CLASS = re.compile(r"(?:^|[\s_-])(?:post|message|reply|answer|comment|comtr)(?:$|[\s_-])", re.IGNORECASE)
+POST_ID = re.compile(
+    r"^(?:\w{0,12}-)?(?:post|comment|msg|message|reply|answer|thing|elcomment)[-_]?(?:\w{0,4}[-_])?\d+$", re.IGNORECASE
+)
+"""The id of a single post: `post-12`, `comment_1234`."""
 MANY_POSTS = 3
 MANY_PRICES = 6
 PRICE_WORDS = 12
@@ -123,5 +127,9 @@ def _is_thread(root: HtmlElement, address: str) -> bool:
     """A forum's URL and several posts, or the frame of a comment tree without an article."""
     if not _FORUM_URL.search(address):
         return bool(root.xpath("boolean(//table[contains(@class, 'comment-tree')])"))
-    posts = (element for element in root.xpath("//*[@class]") if _POST_CLASS.search(element.get("class")))
+    posts = (
+        element
+        for element in root.xpath("//*[@class or @id]")
+        if _POST_CLASS.search(element.get("class") or "") or POST_ID.match(element.get("id") or "")
+    )
     return sum(1 for _ in zip(range(MANY_POSTS), posts, strict=False)) >= 2

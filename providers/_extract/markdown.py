@@ -11,6 +11,7 @@ from .code import code_text, fenced, language_of
 from .escape import escape
 from .inline import PLAIN, Context, Inline, collapse, link, one_line, paragraphs
 from .links import Links
+from .replies import POST_ATTRIBUTE
 from .tables import gfm, is_layout, rows_of
 from .tags import BLOCKS, HEADINGS
 
@@ -69,7 +70,16 @@ class Writer:
             return self._linked_blocks(element, context)
         if tag in ("summary", "legend"):
             return self._bold_line(element)
+        if element.get(POST_ATTRIBUTE) is not None:
+            return self._post(element, context)
         return self.blocks(element, context)
+
+    def _post(self, element: HtmlElement, context: Context) -> list[str]:
+        """A post of a thread: an entry with its answers below it, or a part of its own behind a line."""
+        blocks = self.blocks(element, context)
+        if element.get(POST_ATTRIBUTE) == "answer":
+            return [_item(_BULLET, blocks)] if blocks else []
+        return ["---", *blocks] if blocks else []
 
     def _heading(self, element: HtmlElement, level: int, context: Context) -> list[str]:
         if element in self._holders:

@@ -11,6 +11,7 @@ from collections import Counter
 
 from lxml.etree import _Element
 
+from .kinds import POST_ID
 from .outline import Block, Outline
 
 FRAME_WORDS = 40
@@ -26,13 +27,11 @@ QUOTED_SHARE = 0.8
 
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _WORD = re.compile(r"\w+")
-_POST_ID = re.compile(
-    r"^(?:\w{0,12}-)?(?:post|comment|msg|message|reply|answer|thing|elcomment)[-_]?(?:\w{0,4}[-_])?\d+$", re.IGNORECASE
-)
 _POST_PROPERTY = frozenset(("comment", "suggestedanswer", "acceptedanswer"))
 _POST_TYPE = re.compile(r"/(?:Comment|Answer|Question|DiscussionForumPosting)$")
 _POST_NAME = re.compile(r"(?:^|[\s_-])(?:post|message|reply|answer|comment|comtr)(?:$|[\s_-])", re.IGNORECASE)
 _SIGNATURE = re.compile(r"(?:^|[_-])(?:signature|sig)(?=$|[_-])", re.IGNORECASE)
+AUTHOR = re.compile(r"(?:^|[\s_-])(?:author|user-?name|hnuser)(?:$|[\s_-])", re.IGNORECASE)
 _SUMMARY = re.compile(r"(?:^|[_-])(?:ai|gpt)-?summary(?=$|[_-])", re.IGNORECASE)
 _FRAME = re.compile(
     r"(?:^|[_-])(?:extras?|pairs|author-?pane_info|badges?|last-?edit(?:ed)?|reactions?|votes?|likes?|karma"
@@ -56,6 +55,11 @@ _NOTICE = re.compile(
 )
 
 
+def is_frame(element: _Element) -> bool:
+    """Whether an element of a post holds figures, ranks or tools, by its name."""
+    return any(_FRAME.search(_CAMEL.sub("-", name)) for name in (element.get("class") or "").split())
+
+
 def drop_frames(outline: Outline, keep: bytearray) -> None:
     """Take everything off a thread that no person wrote as a part of it."""
     _drop_named(outline, keep)
@@ -75,7 +79,13 @@ def _drop_named(outline: Outline, keep: bytearray) -> None:
             or (words <= SIGNATURE_WORDS and any(map(_SIGNATURE.search, names)))
             or any(map(_SUMMARY.search, names))
         ):
-            keep[start:end] = bytes(end - start)
+            for index in range(start, end):
+                keep[index] = keep[index] and _names_author(outline.blocks[index])
+
+
+def _names_author(block: Block) -> bool:
+    """Whether the line that a post's figures stand on says who wrote it."""
+    return any(AUTHOR.search(link.get("class") or "") for link in block.element.iter("a"))
 
 
 def _drop_notices(outline: Outline, keep: bytearray) -> None:
@@ -89,11 +99,11 @@ def _drop_notices(outline: Outline, keep: bytearray) -> None:
 
 def _drop_between(outline: Outline, keep: bytearray) -> None:
     """Drop what stands between and after the posts, where these hold most of the page."""
-    spans = _whole_posts(outline, _posts(outline))
-    if not spans:
+    posts = whole_posts(outline, posts_of(outline))
+    if not posts:
         return
     inside = bytearray(len(keep))
-    for start, end in spans:
+    for start, end in map(outline.spans.__getitem__, posts):
         inside[start:end] = b"\1" * (end - start)
     blocks = outline.blocks
     total = sum(block.words for block, flag in zip(blocks, keep, strict=True) if flag)
@@ -105,7 +115,7 @@ def _drop_between(outline: Outline, keep: bytearray) -> None:
             keep[index] = 0
 
 
-def _posts(outline: Outline) -> list[_Element]:
+def posts_of(outline: Outline) -> list[_Element]:
     """Elements that are posts; of several ways of marking them the one that holds most. Less than two are none."""
     by_data: list[_Element] = []
     by_id: list[_Element] = []
@@ -117,7 +127,7 @@ def _posts(outline: Outline) -> list[_Element]:
             element.get("itemtype") or ""
         ):
             by_data.append(element)
-        if _POST_ID.match(element.get("id") or ""):
+        if POST_ID.match(element.get("id") or ""):
             by_id.append(element)
         classes = element.get("class")
         if classes and _POST_NAME.search(classes):
@@ -126,22 +136,22 @@ def _posts(outline: Outline) -> list[_Element]:
     return max(ways, key=lambda way: _words(outline, way), default=[])
 
 
-def _whole_posts(outline: Outline, posts: list[_Element]) -> list[tuple[int, int]]:
-    """Ranges of the largest elements that hold one post each: the marked one may be its text without its author."""
+def whole_posts(outline: Outline, posts: list[_Element]) -> list[_Element]:
+    """The largest elements that hold one post each: the marked one may be its text without its author."""
     if len(posts) > MAX_POSTS:
-        return [outline.spans[post] for post in posts]
+        return posts
     counts: Counter[_Element] = Counter()
     for post in posts:
         counts.update((post, *post.iterancestors()))
-    spans = []
+    wholes = []
     for post in posts:
         whole = post
         for ancestor in post.iterancestors():
             if counts[ancestor] > 1 or ancestor not in outline.spans:
                 break
             whole = ancestor
-        spans.append(outline.spans[whole])
-    return spans
+        wholes.append(whole)
+    return wholes
 
 
 def _words(outline: Outline, elements: list[_Element]) -> int:

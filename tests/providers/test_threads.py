@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from providers._contract import Document
 from providers._extract.html import html_to_page
 
@@ -104,3 +106,59 @@ def test_signatures_go() -> None:
     markdown = read(thread(post("ada", LONG, signature), post("bo", ANSWER, signature)))
 
     assert "Rides:" not in markdown
+
+
+def test_answers_stand_below_what_they_answer() -> None:
+    def comment(author: str, text: str, answers: str = "") -> str:
+        inner = f"<ul>{answers}</ul>" if answers else ""
+        return f"<li class='comment'><a class='author' href='/{author}'>{author}</a><p>{text}</p>{inner}</li>"
+
+    tree = comment("ada", LONG, comment("bo", ANSWER, comment("cy", "Glad to hear it."))) + comment(
+        "di", "Thank you all."
+    )
+
+    markdown = read(f"<h1>Which frame?</h1><ul>{tree}</ul>")
+
+    assert f"- **[ada](https://site.example/ada)**\n\n  {LONG}\n" in markdown
+    assert f"\n  - **[bo](https://site.example/bo)**\n\n    {ANSWER}\n" in markdown
+    assert "\n    - **[cy](https://site.example/cy)**\n\n      Glad to hear it.\n" in markdown
+    assert "\n- **[di](https://site.example/di)**\n\n  Thank you all." in markdown
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("data-depth='0'", "data-depth='1'"),
+        ("class='comment depth-1'", "class='comment depth-2'"),
+        ("style='margin-left: 0px'", "style='margin-left: 20px'"),
+    ],
+)
+def test_answers_that_are_only_indented_stand_below_what_they_answer(first: str, second: str) -> None:
+    posts = [
+        f"<div id='comment-{number}' {mark}><b>{author}</b><p>{text}</p></div>"
+        for number, (mark, author, text) in enumerate(
+            [(first, "ada", LONG), (second, "bo", ANSWER), (first, "cy", "I have one.")]
+        )
+    ]
+
+    markdown = read(thread(*posts))
+
+    assert f"- **ada**\n\n  {LONG}\n  - **bo**\n\n    {ANSWER}\n\n- **cy**\n\n  I have one." in markdown
+
+
+def test_posts_in_a_row_are_parted_by_lines() -> None:
+    markdown = read(thread(post("ada", LONG), post("bo", ANSWER), post("cy", "Sure.")))
+
+    assert f"#### ada\n\n{LONG}\n\n---\n\n#### bo\n\n{ANSWER}\n\n---\n\n#### cy\n\nSure." in markdown
+
+
+def test_of_a_line_of_figures_the_author_and_the_date_stay() -> None:
+    line = "<p class='tagline'><a class='author' href='/u/{0}'>{0}</a> <b>12 points</b> <time>2 h ago</time></p>"
+    posts = [
+        f"<div class='comment'>{line.format(name)}<p>{text}</p></div>" for name, text in (("ada", LONG), ("bo", ANSWER))
+    ]
+
+    markdown = read(thread(*posts))
+
+    assert f"**[ada](https://site.example/u/ada)** 2 h ago\n\n{LONG}" in markdown
+    assert "12 points" not in markdown
