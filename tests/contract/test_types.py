@@ -18,6 +18,7 @@ from tests.fakenet._faults import Fault
 DEADLINE = 10.0
 """No trial may last that long, on a machine with other things to do."""
 PATIENCE = 0.05
+ATTEMPTS = 3
 
 every_case = pytest.mark.parametrize(("name", "case"), PLAYED, ids=case_id)
 VENDORS = [pair for pair in PLAYED if pair[1].table == "vendor"]
@@ -107,19 +108,35 @@ async def test_answer_without_end_ends_with_the_deadline_and_the_remote_sees_it(
     wrong = {}
     async with open_stand(name, case, ssl_context) as stand:
         for trial in ENDLESS:
-            stand.remote.heal()
-            stand.remote.play(on_the_good_answer(trial, stand), path=case.path)
-            with trio.move_on_after(PATIENCE) as scope:
-                error = await outcome(stand)
-            ended_at = trio.current_time()
-
-            if scope.cancelled_caught:
-                assert ended_at - scope.deadline < stand.grace, trial.name
-            elif not is_allowed(error, trial, case):
+            # A busy machine makes a good end late now and then; what is late by itself is late each time.
+            for _ in range(ATTEMPTS):
+                is_cut, error, late = await end_of(stand, trial)
+                if late < stand.grace:
+                    break
+            else:
+                wrong[trial.name] = f"{late:.3f} s late"
+            if not is_cut and not is_allowed(error, trial, case):
                 wrong[trial.name] = error
-            await check_remote_saw_the_end(stand, ended_at)
 
     assert wrong == {}
+
+
+async def end_of(stand: Stand, trial: Trial) -> tuple[bool, ProviderError | None, float]:
+    """Whether an endless trial was cut at its deadline, what came of it else, and how late, in seconds, it was told.
+
+    Late is what ends after the deadline, and a remote that sees its caller leave long after he did.
+    """
+    stand.remote.heal()
+    stand.remote.play(on_the_good_answer(trial, stand), path=stand.case.path)
+    with trio.move_on_after(PATIENCE) as scope:
+        error = await outcome(stand)
+    ended_at = trio.current_time()
+    request = stand.remote.requests[-1]
+    with trio.fail_after(2):
+        await request.disconnected.wait()
+    is_cut = scope.cancelled_caught
+    late = max(request.disconnected_at - ended_at, ended_at - scope.deadline if is_cut else 0.0)
+    return is_cut, None if is_cut else error, late
 
 
 @every_case

@@ -100,7 +100,7 @@ async def settled(holds: Callable[[], bool], seconds: float = 5.0) -> None:
 
 
 async def test_every_request_in_a_row_is_answered(site: Site) -> None:
-    answer = await site.send(get("/nope") * 50, silence=0.2)
+    answer = await site.send(get("/nope") * 49 + get("/nope", close=True), silence=5.0)
 
     assert answer.count(b"HTTP/1.1 404") == 50
 
