@@ -1,6 +1,6 @@
 """`GET /ops`: one page that shows `/stats` live, and `GET /ops/data`, which it asks every few seconds.
 
-The page is put together once, at start-up, from the three files in `service/ops_page`, and goes out as one document
+The page is put together once, at start-up, from the files in `service/ops_page`, and goes out as one document
 without anything beside it. Its policy lets it run that script, wear that style sheet and ask its own server, and
 nothing else; `require-trusted-types-for` keeps even its own script from turning text into markup. It holds no data, so
 who has no token gets it too, with status 401: it is what asks a person for the token, and keeps it for its tab.
@@ -30,6 +30,7 @@ from service.icon import data_uri
 from service.recent import MAX_ABOUT_CHARS, Part, Recent, RecentCall
 from service.stats import Desk, ready_instances
 
+FILES = ("page.html", "style.css", "1-nodes.js", "2-figures.js", "3-contact.js")
 ABSENT = ("unconfigured", "disabled")
 
 Data = dict[str, Any]
@@ -38,9 +39,8 @@ Data = dict[str, Any]
 def ops_page() -> Reply:
     """The page: markup, style sheet and script in one document, with the policy that fits exactly these."""
     folder = files("service") / "ops_page"
-    page, style, script = (
-        (folder / name).read_text(encoding="utf-8") for name in ("page.html", "style.css", "script.js")
-    )
+    page, style, *scripts = ((folder / name).read_text(encoding="utf-8") for name in FILES)
+    script = "".join(scripts)
     whole = page.replace("{{icon}}", data_uri()).replace("{{style}}", style).replace("{{script}}", script)
     headers = (
         (b"content-security-policy", _policy(style, script).encode()),

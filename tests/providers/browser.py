@@ -183,9 +183,18 @@ class Browser:
 @contextmanager
 def open_browser(profile: Path) -> Iterator[Browser]:
     """A Chromium with an empty profile in the folder `profile`; it ends with the block."""
+    with open_chromium(profile) as pipes:
+        browser = Browser(*pipes)
+        browser.open_tab()
+        yield browser
+
+
+@contextmanager
+def open_chromium(profile: Path, *more_flags: str) -> Iterator[tuple[int, int]]:
+    """The pipes to and from a Chromium with an empty profile; it ends with the block. Later flags win."""
     commands, to_browser = os.pipe()
     from_browser, answers = os.pipe()
-    flags = (*FLAGS, f"--user-data-dir={profile}")
+    flags = (*FLAGS, f"--user-data-dir={profile}", *more_flags)
     # Chromium reads commands from descriptor 3 and writes answers to 4; the shell puts the pipes there.
     script = f'exec chromium "$@" 3<&{commands} 4>&{answers}'
     process = subprocess.Popen(
@@ -198,9 +207,7 @@ def open_browser(profile: Path) -> Iterator[Browser]:
     os.close(commands)
     os.close(answers)
     try:
-        browser = Browser(to_browser, from_browser)
-        browser.open_tab()
-        yield browser
+        yield to_browser, from_browser
     finally:
         os.close(to_browser)  # Chromium ends when its pipe does
         os.close(from_browser)
