@@ -22,6 +22,8 @@ _STRUCK = frozenset(("del", "s", "strike"))
 _CODE = frozenset(("code", "kbd", "samp", "tt"))
 _MARKS: Final = {**dict.fromkeys(_BOLD, "**"), **dict.fromkeys(_ITALIC, "*"), **dict.fromkeys(_STRUCK, "~~")}
 
+_OUTSIDE_MARKS = ".,:;!?…«»„“”‘’\"'/–—-"
+"""What may stand outside the marks around a word as well as inside, and is part of no markup itself."""
 _SPACES = re.compile(r"[ \t\r\n\f\v\u00a0\u2028\u2029]+")
 _INVISIBLE = re.compile(r"[\u00ad\u200b\u2060\ufeff]+")
 _AROUND_BREAK = re.compile(r" *\x02 *")
@@ -67,6 +69,78 @@ def one_line(run: str) -> str:
     return _SPACES.sub(" ", run.replace(BREAK, " ")).strip()
 
 
+def mark_of(element: HtmlElement) -> str:
+    """The marks that an element's text stands in; empty for most."""
+    return _MARKS.get(str(element.tag), "")
+
+
+class Run:
+    """Pieces of a line on their way to a string. Marks of emphasis are put where Markdown takes them for marks.
+
+    Where a letter stands beside them, a dot or bracket just inside them has to stay outside (CommonMark 0.31, 6.2);
+    two equal ones that meet become one, and two others that meet are told apart by leaving the second out.
+    """
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._mark = ""
+
+    def add(self, piece: str, mark: str = "") -> None:
+        """Append a piece that is in marks itself, if `mark` is given and `wrap` put it there."""
+        if not piece:
+            return
+        before = self._pieces[-1] if self._pieces else ""
+        core = piece.strip(" " + BREAK)
+        mark = mark if mark and core.startswith(mark) and core.endswith(mark) else ""
+        if mark and not self._mark and before[-1:] in ("*", "~") and before[-2:-1] != "\\":
+            before = self._pieces[-1] = f"{before[:-1]}\\{before[-1]}"
+        if self._mark and before.endswith(self._mark):
+            if mark and piece.startswith(mark):
+                if mark == self._mark:
+                    self._pieces[-1], piece = before[: -len(mark)], piece[len(mark) :]
+                else:
+                    piece, mark = _unmarked(piece, mark), ""
+            elif piece[0] in ("*", "~"):
+                piece = f"\\{piece}"
+            elif piece[0].isalnum():
+                self._pieces[-1] = _closed_before_letter(before, self._mark)
+        elif mark and piece.startswith(mark) and before[-1:].isalnum():
+            piece = _opened_after_letter(piece, mark)
+        if piece.startswith("[") and before.endswith("!") and not before.endswith("\\!"):
+            self._pieces[-1] = f"{before[:-1]}\\!"  # or the link would be a picture
+        self._pieces.append(piece)
+        self._mark = mark
+
+    def text(self) -> str:
+        return "".join(self._pieces)
+
+
+def _unmarked(piece: str, mark: str) -> str:
+    core = piece.strip(" " + BREAK)
+    return piece.replace(core, core.removeprefix(mark).removesuffix(mark), 1)
+
+
+def _closed_before_letter(piece: str, mark: str) -> str:
+    """`**word:**` in front of a letter is `**word**:`; without marks where no letter or inner mark ends near."""
+    inside = piece[: -len(mark)]
+    end = len(inside)
+    while end and inside[end - 1] in _OUTSIDE_MARKS:
+        end -= 1
+    is_mark = inside[end - 1 : end] in ("*", "~") and inside[end - 2 : end - 1] != "\\"
+    if inside[end - 1 : end].isalnum() or is_mark:
+        return f"{inside[:end]}{mark}{inside[end:]}"
+    return _unmarked(piece, mark)
+
+
+def _opened_after_letter(piece: str, mark: str) -> str:
+    """The same at the other end: `**“word”**` behind a letter is `“**word”**`."""
+    inside = piece[len(mark) :]
+    start = len(inside) - len(inside.lstrip(_OUTSIDE_MARKS))
+    if inside[start : start + 1].isalnum() or inside[start : start + 1] in ("*", "~"):
+        return f"{inside[:start]}{mark}{inside[start:]}"
+    return _unmarked(piece, mark)
+
+
 class Inline:
     """Writes inline content; `links` resolves addresses against the page."""
 
@@ -75,12 +149,14 @@ class Inline:
 
     def content(self, element: HtmlElement, context: Context = PLAIN) -> str:
         """Everything inside an element, not yet trimmed, with BREAK for line breaks."""
-        pieces = [escape(collapse(element.text), context.in_link)] if element.text else []
+        run = Run()
+        if element.text:
+            run.add(escape(collapse(element.text), context.in_link))
         for child in element:
-            pieces.append(self.child(child, context))
+            run.add(self.child(child, context), mark_of(child))
             if child.tail:
-                pieces.append(escape(collapse(child.tail), context.in_link))
-        return "".join(pieces)
+                run.add(escape(collapse(child.tail), context.in_link))
+        return run.text()
 
     def child(self, element: HtmlElement, context: Context = PLAIN) -> str:
         """One inline element."""
@@ -137,7 +213,12 @@ def wrap(inside: str, mark: str) -> str:
     if not core or BREAK + BREAK in core or not any(letter.isalnum() for letter in core):
         return inside
     start = inside.index(core)
-    return f"{inside[:start]}{mark}{core}{mark}{inside[start + len(core) :]}"
+    trail = inside[start + len(core) :]
+    if core[:2] in ("* ", "_ ", "~ "):  # loose signs, which are no marks until ours stand beside them
+        core = f"\\{core}"
+    if core[-2:] in (" *", " _", " ~"):
+        core = f"{core[:-1]}\\{core[-1]}"
+    return f"{inside[:start]}{mark}{core}{mark}{trail}"
 
 
 def link(inside: str, address: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from lxml import etree
@@ -9,13 +10,18 @@ from lxml.html import HtmlElement
 
 from .code import code_text, fenced, language_of
 from .escape import escape
-from .inline import PLAIN, Context, Inline, collapse, link, one_line, paragraphs
+from .inline import PLAIN, Context, Inline, Run, collapse, link, mark_of, one_line, paragraphs
 from .links import Links
 from .replies import POST_ATTRIBUTE
 from .tables import gfm, is_layout, rows_of
 from .tags import BLOCKS, HEADINGS
 
 _BULLET = "- "
+_CLOSING = re.compile(r"(?<![^ ])#+\Z")
+"""Signs at the end of a heading that would be taken for its closing."""
+_LITERAL_BOX = re.compile(r"\[[ xX]\](?:\s|$)")
+_INTERRUPTS = re.compile(r"- |1\. ")
+"""A list that begins otherwise would be taken for more of the paragraph in front of it."""
 
 
 def to_markdown(root: HtmlElement, base_url: str = "") -> str:
@@ -37,17 +43,19 @@ class Writer:
     def blocks(self, element: HtmlElement, context: Context = PLAIN) -> list[str]:
         """The blocks inside a container, in order; text between them becomes paragraphs of its own."""
         out: list[str] = []
-        run: list[str] = [escape(collapse(element.text), context.in_link)] if element.text else []
+        run = Run()
+        if element.text:
+            run.add(escape(collapse(element.text), context.in_link))
         for child in element:
             if child.tag in BLOCKS or child in self._holders:
-                out.extend(paragraphs("".join(run)))
-                run = []
+                out.extend(paragraphs(run.text()))
+                run = Run()
                 out.extend(self.block(child, context))
             else:
-                run.append(self._inline.child(child, context))
+                run.add(self._inline.child(child, context), mark_of(child))
             if child.tail:
-                run.append(escape(collapse(child.tail), context.in_link))
-        out.extend(paragraphs("".join(run)))
+                run.add(escape(collapse(child.tail), context.in_link))
+        out.extend(paragraphs(run.text()))
         return out
 
     def block(self, element: HtmlElement, context: Context = PLAIN) -> list[str]:
@@ -87,6 +95,7 @@ class Writer:
             if len(inner) > 1:
                 return self.blocks(element, context)
         text = one_line(self._flat(element, Context(context.marks, context.in_link, True)))
+        text = _CLOSING.sub(r"\\\g<0>", text)
         return [f"{'#' * level} {text}"] if text else []
 
     def _bold_line(self, element: HtmlElement) -> list[str]:
@@ -112,27 +121,36 @@ class Writer:
     def _list(self, element: HtmlElement) -> list[str]:
         ordered = element.tag == "ol"
         number = _number(element.get("start"), 1)
-        items: list[str] = []
+        items = [_item(_BULLET, blocks)] if (blocks := self._loose(element.text)) else []
         for child in element:
+            loose = self._loose(child.tail)
             if child.tag != "li":
                 blocks = self.block(child) if child.tag in BLOCKS else paragraphs(self._inline.child(child))
                 if blocks and items and child.tag in ("ul", "ol"):
                     items.append(indent(tight(blocks), "  " if not ordered else "   "))
                 elif blocks:
                     items.append(_item(_BULLET, blocks))
+                items.extend([_item(_BULLET, loose)] if loose else [])
                 continue
             number = _number(child.get("value"), number)
             blocks = self._item_blocks(child)
             if blocks:
                 items.append(_item(f"{number}. " if ordered else _BULLET, blocks))
                 number += 1
+            items.extend([_item(_BULLET, loose)] if loose else [])
         return ["\n".join(items)] if items else []
+
+    def _loose(self, text: str | None) -> list[str]:
+        """Text that stands in a list, but in none of its entries."""
+        return paragraphs(escape(collapse(text))) if text and not text.isspace() else []
 
     def _item_blocks(self, item: HtmlElement) -> list[str]:
         mark = item.get("data-task")
         blocks = self.blocks(item)
         if mark in ("x", " ") and blocks:
             blocks[0] = f"[{mark}] {blocks[0]}"
+        elif blocks and _LITERAL_BOX.match(blocks[0]):
+            blocks[0] = f"\\{blocks[0]}"
         return blocks
 
     def _quote(self, element: HtmlElement) -> list[str]:
@@ -237,8 +255,7 @@ def tight(blocks: list[str]) -> str:
     """Blocks of a list item: an inner list follows its item at once, anything else after an empty line."""
     text = blocks[0]
     for block in blocks[1:]:
-        is_list = block.startswith(_BULLET) or block[: block.find(" ")].rstrip(".").isdigit()
-        text += ("\n" if is_list else "\n\n") + block
+        text += ("\n" if _INTERRUPTS.match(block) else "\n\n") + block
     return text
 
 

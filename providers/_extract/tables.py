@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 
 from lxml.html import HtmlElement
 
+_PIPE = re.compile(r"(?<!\\)(\\*)\|")
 MAX_SPAN = 50
 MAX_CELL_WORDS = 120
 _PAGE_PARTS = ["h1", "h2", "h3", "h4", "form", "article", "section", "table", "main"]
@@ -80,5 +82,5 @@ def _span(cell: HtmlElement, name: str) -> int:
 
 
 def escape_pipes(text: str) -> str:
-    """Pipes inside a cell, also those inside code, where GFM asks for the escape too."""
-    return text.replace("\\|", "|").replace("|", "\\|")
+    """Pipes inside a cell, also those inside code, where GFM asks for the escape too; escaped ones stay."""
+    return _PIPE.sub(lambda found: found[0] if len(found[1]) % 2 else f"{found[1]}\\|", text)
