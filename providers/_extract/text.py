@@ -7,8 +7,9 @@ import re
 from providers._contract import Document
 
 from .decode import decode
-from .drafts import Draft, fenced
+from .drafts import MAX_TEXT_CHARS, Draft, fenced
 from .formats import language_of
+from .relative import absolute
 
 _HEADING = re.compile(r"^ {0,3}#[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
 
@@ -19,10 +20,11 @@ def read_text(document: Document) -> Draft:
 
 
 def read_markdown(document: Document) -> Draft:
-    """Markdown as it stands, its first heading as the title."""
+    """Markdown as it stands but for relative addresses, its first heading as the title."""
     text = decode(document.body, document.content_type)
     heading = _HEADING.search(text[:10_000])
-    return Draft(text, title=heading[1] if heading else "")
+    start, rest = text[:MAX_TEXT_CHARS], text[MAX_TEXT_CHARS:]
+    return Draft(absolute(start, document.final_url or document.url) + rest, title=heading[1] if heading else "")
 
 
 def read_source(document: Document) -> Draft:
