@@ -255,7 +255,7 @@ async def bench(seconds: float, directory: Path) -> None:
 
         say("\nour server")
         started = time.perf_counter()
-        with server_process(environment(net), directory) as server:
+        with server_process(environment(net), directory, spawn=True) as server:
             port = int(server.url.rpartition(":")[2])
             first = await burst(port, search, 1)
             cold = time.perf_counter() - started
@@ -273,7 +273,7 @@ async def bench(seconds: float, directory: Path) -> None:
         alone = await extractor_alone(net, seconds)
 
         say("\nour server with ten search engines")
-        with server_process(environment_of_ten(net), directory / "ten") as server:
+        with server_process(environment_of_ten(net), directory / "ten", spawn=True) as server:
             ten = await measure(int(server.url.rpartition(":")[2]), "web_search", search, seconds)
         rounds = bare_rounds(net.urls["searxng"] + "/search?q=type+k+thermocouple&format=json", seconds)
 

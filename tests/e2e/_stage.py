@@ -17,8 +17,11 @@ from typing import Any
 
 import httpx
 
+from tests.e2e._template import TEMPLATE, Forked
+
 ROOT = Path(__file__).parent.parent.parent
 START_SECONDS = 30.0
+PROGRAM = ("-m", "service", "serve")
 
 
 @dataclass(eq=False)
@@ -70,7 +73,7 @@ def fakenet_process() -> Iterator[FakenetProcess]:
 class ServerProcess:
     """A server of ours that runs as a process. `log` is where its stderr goes."""
 
-    process: subprocess.Popen[bytes]
+    process: subprocess.Popen[bytes] | Forked
     url: str
     log: Path
 
@@ -104,25 +107,26 @@ def server_process(
     directory: Path,
     *,
     launcher: Sequence[str] = (),
-    program: Sequence[str] = ("-m", "service", "serve"),
+    program: Sequence[str] = PROGRAM,
+    spawn: bool = False,
 ) -> Iterator[ServerProcess]:
     """A server with `environment` (see `bare_environment`), its files under `directory`; up when this returns.
 
     launcher: a command that executes the one behind it, such as a shell that closes descriptors first. program: what
-    Python runs.
+    Python runs. spawn: start the command itself, which takes a second; else the server is forked from `_template.py`.
     """
     directory.mkdir(parents=True, exist_ok=True)
     port = free_port()
     variables = bare_environment(directory) | dict(environment) | {"MCP_PORT": str(port)}
     log = directory / "stderr.log"
-    with log.open("wb") as stderr:
-        process = subprocess.Popen(
-            [*launcher, sys.executable, *program],
-            cwd=directory,
-            env=variables,
-            stdout=stderr,
-            stderr=stderr,
-        )
+    process: subprocess.Popen[bytes] | Forked
+    if spawn or launcher or program != PROGRAM:
+        with log.open("wb") as stderr:
+            command = [*launcher, sys.executable, *program]
+            process = subprocess.Popen(command, cwd=directory, env=variables, stdout=stderr, stderr=stderr)
+    else:
+        log.touch()
+        process = TEMPLATE.fork(variables, directory, log)
     server = ServerProcess(process, f"http://127.0.0.1:{port}", log)
     try:
         _wait_until_up(server)

@@ -31,7 +31,7 @@ def server_of_session(
         "SEARXNG_RATE": "none",
         "ALLOW_PRIVATE_NETWORK": "true",
     }
-    with server_process(environment, tmp_path_factory.mktemp("server")) as server:
+    with server_process(environment, tmp_path_factory.mktemp("server"), spawn=True) as server:
         yield server
 
 

@@ -56,7 +56,7 @@ async def end_under_load(
     net.play("web", "latency", path="/article/slow/", seconds=SLOW_SECONDS)
     net.play("web", "silent", path="/article/stuck/")
     answers = Answers()
-    with server_process(environment, directory) as server, ExitStack() as clients:
+    with server_process(environment, directory, spawn=True) as server, ExitStack() as clients:
         port = int(server.url.rpartition(":")[2])
         if deaf:
             clients.enter_context(deaf_client(port, f"{web}/long/deaf/1"))
