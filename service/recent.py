@@ -18,19 +18,23 @@ from providers._contract import ImageQuery, Query, Target
 from service.calling import Backend
 
 MAX_CALLS = 50
-MAX_PARTS = 20
-MAX_STEPS = 40
+MAX_PARTS = 12
+MAX_STEPS = 30
 MAX_ABOUT_CHARS = 300
 
 
 @dataclass(slots=True)
 class Part:
-    """One query or address of a call. `status` is None until its pipeline has come back; `elapsed` in seconds."""
+    """One query or address of a call. `status` is None until its pipeline has come back; `elapsed` in seconds.
+
+    more_steps: how many steps were not kept.
+    """
 
     about: str
     status: Status | None = None
     elapsed: float = 0.0
     steps: Sequence[Report | Step] = ()
+    more_steps: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +94,7 @@ class Trail:
     def _end(self, part: Part, status: Status, elapsed: float, steps: Sequence[Report | Step]) -> None:
         part.status, part.elapsed = status, elapsed
         part.steps = steps[: self._steps_left]
+        part.more_steps = len(steps) - len(part.steps)
         self._steps_left -= len(part.steps)
 
 

@@ -206,7 +206,8 @@ function partsOf(call) {
   const parts = call.parts.map((part) => make("div", {},
     make("p", { class: "about" }, make("bdi", { dir: "auto" }, part.about)),
     make("p", { class: "quiet" }, part.status === null ? "not finished" : `${part.status}, ${ms(part.ms)}`),
-    make("ul", { class: "steps" }, ...part.steps.map(stepOf))));
+    make("ul", { class: "steps" }, ...part.steps.map(stepOf)),
+    make("p", { class: "quiet" }, part.more_steps ? `${plural(part.more_steps, "more step is", "more steps are")} not kept.` : "")));
   if (call.rejected) parts.push(make("p", {}, make("bdi", { dir: "auto" }, call.rejected)));
   if (!parts.length) parts.push(make("p", { class: "quiet" }, "No provider was asked: nothing to ask, or the page was at hand."));
   if (call.more_parts) parts.push(make("p", { class: "quiet" }, `${number(call.more_parts)} more are not kept.`));

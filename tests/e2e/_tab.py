@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.providers.browser import STEP_SECONDS, Browser, BrowserError, open_chromium
+from tests.providers.browser import Browser, BrowserError, open_chromium
 
 LOOPBACK_ONLY = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
 
