@@ -67,7 +67,8 @@ async function ask() {
   const answer = await fetch("ops/data", { headers, cache: "no-store", signal: AbortSignal.timeout(PATIENCE_MS) });
   if (answer.status === 401) return askForToken();
   if (!answer.ok) throw new Error(`it answers with status ${answer.status}`);
-  const data = await answer.json();
+  const data = await answer.json().catch(() => ({}));
+  if (!data.service?.calls || !Array.isArray(data.actors)) throw new Error("what answers is no research-mcp");
   at("sign-in").hidden = true;
   at("forget").hidden = !key;
   seenAt = performance.now();
@@ -104,8 +105,13 @@ at("forget").addEventListener("click", () => {
 });
 at("sign-in").addEventListener("submit", (event) => {
   event.preventDefault();
-  token(at("token").value.trim());
+  const given = at("token").value.trim();
   at("token").value = "";
+  if (!/^[!-~]+$/.test(given)) {
+    put(at("wrong"), "A token has no such characters.");
+    return;
+  }
+  token(given);
   poll();
 });
 document.addEventListener("visibilitychange", () => state !== "closed" && poll());

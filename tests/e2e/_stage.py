@@ -116,7 +116,7 @@ def server_process(
     Python runs. spawn: start the command itself, which takes a second; else the server is forked from `_template.py`.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    port = free_port()
+    port = int(environment.get("MCP_PORT") or free_port())
     variables = bare_environment(directory) | dict(environment) | {"MCP_PORT": str(port)}
     log = directory / "stderr.log"
     process: subprocess.Popen[bytes] | Forked
