@@ -8,12 +8,12 @@ who has no token gets it too, with status 401: it is what asks a person for the 
 
 from __future__ import annotations
 
-import time
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from hashlib import sha256
 from importlib.resources import files
+from secrets import token_hex
 from typing import Any
 
 import trio
@@ -87,16 +87,20 @@ class OpsDesk:
         self._histories = histories
         self._recent = recent
         self._shown: dict[int, Data] = {}
+        self._process = token_hex(8)
 
     def pages(self, page: Reply) -> dict[str, Page]:
         return {"/ops": lambda: page, "/ops/data": self.data}
 
     def data(self) -> Reply:
-        """All of `/stats`, and beside it `now` (Unix time), `roles`, `ready`, `history` and `recent`."""
+        """All of `/stats`, and beside it `process`, `roles`, `ready`, `history` and `recent`.
+
+        process: a random name of this one, since numbers of calls begin anew with each, and replicas answer in turn.
+        """
         now, actors = trio.current_time(), self._desk.statistics()
         histories = {name: history.statistics(now) for name, history in self._histories().items()}
         shown = self._desk.safe_snapshot() | {
-            "now": time.time(),
+            "process": self._process,
             "roles": _roles(self._orders, actors),
             "ready": ready_instances(actors),
             "history": {

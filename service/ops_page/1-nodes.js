@@ -58,14 +58,14 @@ const most = (values) => Math.max(0, ...values.map((value) => value ?? 0));
 const plural = (count, one, many) => `${number(count)} ${count === 1 ? one : many}`;
 function ms(value) {
   if (value === null || value === undefined) return "\u2013";
-  if (value < 1000) return `${Math.round(value)} ms`;
-  return value < 100000 ? `${(value / 1000).toFixed(1)} s` : span(value / 1000);
+  if (value < 1000) return `${Math.round(value)}\u00a0ms`;
+  return value < 100000 ? `${(value / 1000).toFixed(1)}\u00a0s` : span(value / 1000);
 }
 function span(seconds) {
-  if (seconds < 100) return `${Math.round(seconds)} s`;
-  if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
-  if (seconds < 172800) return `${Math.floor(seconds / 3600)} h ${Math.round((seconds % 3600) / 60)} min`;
-  return `${Math.round(seconds / 86400)} days`;
+  if (seconds < 100) return `${Math.round(seconds)}\u00a0s`;
+  if (seconds < 7200) return `${Math.round(seconds / 60)}\u00a0min`;
+  if (seconds < 172800) return `${Math.floor(seconds / 3600)}\u00a0h ${Math.round((seconds % 3600) / 60)}\u00a0min`;
+  return `${Math.round(seconds / 86400)}\u00a0days`;
 }
 const kinds = (counts) =>
   Object.entries(counts).sort((a, b) => b[1] - a[1]).map(([kind, count]) => `${kind} ${number(count)}`).join(", ");

@@ -177,11 +177,10 @@ function showQuota({ quota, billed }, text, meter, more) {
 
 const ENDED = { ok: ["ok", "answered"], failed: ["bad", "failed"], given_up: ["warn", "given up"] };
 const TONES = { ok: "ok", success: "ok", empty: "quiet", skipped: "quiet", late: "warn", failed: "bad", timeout: "bad" };
-let starts = 0;
 
 function showRecent(data) {
   at("none").hidden = data.recent.length > 0;
-  sync(at("recent"), data.recent, (call) => `${starts} ${call.number}`, (call) => [recentCall(call)]);
+  sync(at("recent"), data.recent, (call) => `${data.process} ${call.number}`, (call) => [recentCall(call)]);
 }
 function recentCall(call) {
   const ended = new Date(Date.now() - 1000 * call.ago_s);

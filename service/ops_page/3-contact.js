@@ -5,14 +5,15 @@ const EVERY_MS = 3000, PATIENCE_MS = 6000, STORE = "research-mcp token";
 
 // --- the whole -----------------------------------------------------------------------------------------------------
 
-let uptime = 0;
-function show(data) {
+let process = null, isOneOfMany = false;
+/** `silence`: seconds since the last answer before this one. A process that is older than that is another replica. */
+function show(data, silence) {
   const { service } = data;
-  if (service.uptime_s < uptime) {
-    starts += 1;
-    say(`The server was started anew ${span(service.uptime_s)} ago.`);
+  if (process !== null && data.process !== process) {
+    if (service.uptime_s > silence) isOneOfMany = true;
+    else say(`The server was started anew ${span(service.uptime_s)} ago.`);
   }
-  uptime = service.uptime_s;
+  process = data.process;
   put(at("name"), service.name);
   document.title = `${service.name}: operations`;
   put(at("about"), `${service.version}, toolset ${service.toolset}, up ${span(service.uptime_s)}`);
@@ -27,6 +28,7 @@ function showNotices({ draining, ledger, warnings, log }) {
   const told = [draining && ["warn", "Shutting down: new calls are refused."],
     ledger.problem && ["bad", `Ledger: ${ledger.problem}`],
     lost && ["warn", `${plural(lost, "line", "lines")} of the log could not be written.`],
+    isOneOfMany && ["quiet", "Replicas answer in turn here; each shows its own figures. Ask one by its own address."],
     ...warnings.map((text) => ["warn", text])].filter(Boolean);
   sync(at("notices"), told, ([, text]) => text, ([tone, text]) => [make("li", { "data-tone": tone, dir: "auto" }, text)]);
 }
@@ -71,9 +73,10 @@ async function ask() {
   if (!data.service?.calls || !Array.isArray(data.actors)) throw new Error("what answers is no research-mcp");
   at("sign-in").hidden = true;
   at("forget").hidden = !key;
+  const silence = seenAt === null ? 0 : (performance.now() - seenAt) / 1000;
   seenAt = performance.now();
   contact("live", "ok", "Live", state === "gone" ? "The server can be reached again." : "Live.");
-  show(data);
+  show(data, silence);
 }
 function gone(error) {
   why = error instanceof TypeError || error.name === "TimeoutError" ? "it does not answer" : error.message;

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import time
 from collections.abc import Iterator
@@ -64,11 +63,6 @@ class Tab(Browser):
         for kind in ("keyDown", "keyUp"):
             event = {"key": key, "code": key, "windowsVirtualKeyCode": code}
             self.ask("Input.dispatchKeyEvent", type=kind, **event, **({"text": text} if kind == "keyDown" else {}))
-
-    def shoot(self, place: Path, *, whole: bool = True) -> None:
-        """A picture of the page."""
-        shot = self.ask("Page.captureScreenshot", captureBeyondViewport=whole)
-        place.write_bytes(base64.b64decode(shot["data"]))
 
     def _take(self, message: dict[str, Any]) -> None:
         told = message.get("params", {})

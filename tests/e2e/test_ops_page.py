@@ -151,7 +151,7 @@ async def test_hostile_texts_do_nothing_and_nothing_is_wider_than_a_phone(tab: T
             tab.run("for (const one of document.querySelectorAll('details')) one.open = true")
             assert tab.run(FITS), width
             assert HOSTILE in tab.run("document.querySelector('#roles .error bdi').textContent")
-            assert tab.run("document.querySelectorAll('#figures b, #figures script, #figures svg:not(.spark)').length") == 0
+            assert tab.run("document.querySelectorAll('#figures :is(b, script, svg:not(.spark))').length") == 0
             background = tab.run("getComputedStyle(document.body).backgroundColor")
             assert background == ("rgb(20, 23, 26)" if width == 800 else "rgb(245, 246, 247)")
             assert tab.complaints == []
@@ -233,6 +233,26 @@ async def test_a_token_is_asked_for_kept_for_the_tab_and_forgotten(tab: Tab) -> 
         assert tab.run("JSON.stringify({...sessionStorage})") == "{}"
 
     await drive(await bench_with_calls(), steps, token="t0ken")
+
+
+async def test_replicas_that_answer_in_turn_are_told_from_a_restart(tab: Tab) -> None:
+    def steps(url: str) -> None:
+        tab.go(url)
+        tab.until(READY)
+        for uptime, told, sentence in (
+            (9000, "notices", "Replicas answer in turn"),
+            (0, "says", "The server was started anew"),
+        ):
+            assert sentence not in tab.run(f"document.getElementById('{told}').textContent")
+            tab.run(
+                "window.real ??= fetch; window.fetch = async (...asked) => { const data = await (await real(...asked))"
+                f".json(); data.process = 'another {uptime}'; data.service.uptime_s = {uptime};"
+                " return new Response(JSON.stringify(data)) }"
+            )
+            tab.run("poll()")
+            tab.until(f"document.getElementById('{told}').textContent.includes({json.dumps(sentence)})")
+
+    await drive(await bench_with_calls(), steps)
 
 
 async def test_a_pause_stops_the_asking(tab: Tab) -> None:

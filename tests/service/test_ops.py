@@ -164,7 +164,7 @@ async def test_the_data_are_those_of_stats_and_more() -> None:
 
     assert data["actors"] == stats["actors"]
     assert data["service"].keys() == stats["service"].keys()
-    assert set(data) - set(stats) == {"now", "roles", "ready", "history", "recent"}
+    assert set(data) - set(stats) == {"process", "roles", "ready", "history", "recent"}
 
 
 async def test_roles_name_who_runs_in_the_order_they_are_asked() -> None:
