@@ -12,7 +12,6 @@ from service.app import HttpApp, open_session_manager, warn_of_open_routes
 from service.gate import Gate, is_loopback
 from service.logs import LogStatistics
 from service.loop_lag import LoopLag
-from service.ops import OpsDesk, ops_page
 from service.pipes import Pipes
 from service.protocol import make_server
 from service.runtime import Runtime, open_runtime
@@ -60,6 +59,7 @@ async def serve_runtime(
 ) -> None:
     """Serve an open runtime over HTTP until SIGTERM, then end in the order of SPEC section 6."""
     from service.metrics import Sources, metrics_page  # loads Prometheus's client, which stdio does without
+    from service.ops import OpsDesk, ops_page
 
     settings, lag = runtime.settings, LoopLag()
     gate = Gate(

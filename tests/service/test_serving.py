@@ -64,6 +64,8 @@ async def test_the_service_serves_its_pages_behind_the_gate_until_sigterm(tmp_pa
             stats = await get(f"{url}/stats", Authorization="Bearer the-token")
             unmetered = await get(f"{url}/metrics")
             metrics = await get(f"{url}/metrics", Authorization="Bearer the-token")
+            page, unseen = await get(f"{url}/ops"), await get(f"{url}/ops/data")
+            seen = await get(f"{url}/ops/data", Authorization="Bearer the-token")
             os.kill(os.getpid(), signal.SIGTERM)
 
     assert (health.status_code, closed.status_code, stats.status_code) == (200, 401, 200)
@@ -72,6 +74,9 @@ async def test_the_service_serves_its_pages_behind_the_gate_until_sigterm(tmp_pa
     assert (unmetered.status_code, metrics.status_code) == (401, 200)
     assert metrics.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
     assert 'research_mcp_provider_up{provider="duckduckgo"} 1.0' in metrics.text
+    assert (page.status_code, unseen.status_code, seen.status_code) == (401, 401, 200)
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert [["duckduckgo"]] in [entry["groups"] for entry in seen.json()["roles"]]
     with pytest.raises(OSError, match="refused|attempts"):
         await trio.open_tcp_stream("127.0.0.1", int(port))
 
