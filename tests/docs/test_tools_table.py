@@ -56,6 +56,15 @@ async def test_every_call_of_the_research_toolset_gives_what_was_asked_for(net: 
         check_research(tool, arguments, data)
 
 
+async def test_every_call_of_the_retrieval_toolset_gives_what_was_asked_for(net: FakenetProcess, tmp_path: Any) -> None:
+    calls = [retrieval for _, _, retrieval in table() if retrieval is not None]
+    found = await answers(net, tmp_path, calls, TOOLSET="retrieval")
+
+    assert len(calls) == 19
+    for (tool, arguments), data in zip(calls, found, strict=True):
+        check_retrieval(tool, arguments, data)
+
+
 async def answers(net: FakenetProcess, directory: Any, calls: list[Call], **variables: str) -> list[Any]:
     """The structured answers of a server with these variables, one call after the other by one client."""
     environment = {
@@ -114,3 +123,20 @@ def check_page(page: Any, asked: dict[str, Any]) -> None:
     assert 0 < len(page["markdown"]) <= asked.get("max_chars", 1_000_000) + 100
     assert page["truncated"] == (page["next_offset"] is not None) == ("max_chars" in asked)
     assert "](" not in page["markdown"] or not asked.get("remove_links")
+
+
+def check_retrieval(tool: str, asked: dict[str, Any], data: Any) -> None:
+    results = data["results"]
+    assert [result["status"] for result in results] == ["success"] * len(asked.get("urls") or asked["queries"])
+    for result in results:
+        match tool:
+            case "web_search":
+                assert result["snippets"] or "date" in asked
+                assert len(result["snippets"]) <= asked.get("max_results", 5)
+            case "web_search_images":
+                assert 0 < len(result["images"]) <= asked.get("max_images", 5)
+            case "web_scrape":
+                page = result["scraped_data"]
+                assert 0 < len(page["markdown"]) <= asked.get("max_chars", 20_000) + 100
+                assert page["truncated"] == ("max_chars" in asked)
+                assert "](" not in page["markdown"] or not asked.get("remove_links")
