@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 import pytest
 import trio
@@ -131,7 +132,8 @@ async def end_of(stand: Stand, trial: Trial) -> tuple[bool, ProviderError | None
     with trio.move_on_after(PATIENCE) as scope:
         error = await outcome(stand)
     ended_at = trio.current_time()
-    request = stand.remote.requests[-1]
+    # A fast machine reads a body to its limit before the deadline, and the provider may ask elsewhere then.
+    request = [request for request in stand.remote.requests if re.search(stand.case.path or "", request.path)][-1]
     with trio.fail_after(2):
         await request.disconnected.wait()
     is_cut = scope.cancelled_caught
@@ -248,7 +250,8 @@ def on_the_good_answer(trial: Trial, stand: Stand) -> Fault:
 
 
 async def check_remote_saw_the_end(stand: Stand, ended_at: float) -> None:
-    request = stand.remote.requests[-1]
+    # A fast machine reads a body to its limit before the deadline, and the provider may ask elsewhere then.
+    request = [request for request in stand.remote.requests if re.search(stand.case.path or "", request.path)][-1]
     with trio.fail_after(1):
         await request.disconnected.wait()
     assert request.disconnected_at - ended_at < stand.grace
